@@ -1,8 +1,8 @@
 // An agent with a goal and a budget: through `tollkeeper tools` it searches the catalog, compares the offers, quotes a
 // payment, pays for one HTTP resource and one MCP tool, and prints its receipts. It needs no model; `choose` is the
-// place for one. The tool server has the key and the budget, the agent has neither. Run directly, the program sets up
-// what it needs on the local ledger that `npm start` runs: an account for the agent, three sellers, and a customer
-// before it, since a listing begins with a payment.
+// place for one. The tool server holds the key and the budget. When run directly, the program sets up its environment
+// on the local ledger that `npm start` runs: an account for the agent, three sellers, and a customer before it, since a
+// listing begins with a payment.
 //
 //   node examples/agent.ts "weather in Riga" --budget 20000
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
@@ -48,13 +48,13 @@ interface Offer {
   readonly description: string
 }
 
-/** The choice, where a model can be plugged in: of each kind, the cheapest first; the next where one is not sold. */
+/** The choice, where a model can be plugged in: for each kind, the cheapest offer first, then the next ones. */
 const choose = (offers: ReadonlyArray<Offer>): ReadonlyArray<ReadonlyArray<Offer>> =>
   (["http", "mcp"] as const).map((type) =>
     offers.filter((offer) => offer.type === type).sort((a, b) => Number(a.price - b.price))
   )
 
-/** Offers of one kind that are tried at most. */
+/** Maximum number of tried offers of one kind. */
 const triesMax = 8
 
 /** A payment that may have been made ends the choice: the next offer would be a second one. */
@@ -107,8 +107,8 @@ const call = async (tools: Client, name: string, args: Record<string, unknown>):
 }
 
 /**
- * Listings for the goal: by search, or all listings where a facilitator has no search. `isGuess`: the results are only
- * the nearest, no reason to pay.
+ * Listings for the goal: by search, or all listings if a facilitator has no search. `isGuess`: the results are only the
+ * nearest, no reason to pay.
  */
 const search = async (tools: Client, goal: string) => {
   const found = await call(tools, "x402_search_resources", { query: goal, limit: 20 })
@@ -116,7 +116,7 @@ const search = async (tools: Client, goal: string) => {
   return { offers: (page.resources ?? []).flatMap(offerOf) as ReadonlyArray<Offer>, isGuess: page.nearestOnly === true }
 }
 
-/** Tries one offer; over when it was bought, or may have been. */
+/** Tries one offer; ends when it was bought, or may have been. */
 const buyOne = async (
   tools: Client,
   { price, ref, type, url, versionHash }: Offer,
@@ -163,7 +163,7 @@ export const runAgent = async (options: AgentOptions): Promise<ReadonlyArray<Bou
   }
 }
 
-/** Pays a tool once as any client does, so that the facilitator observes it. */
+/** Pays a tool once, like any client, so that the facilitator observes it. */
 const callOnce = async (url: string, secret: string, rpcUrl: string): Promise<void> => {
   const client = new Client({ name: "customer", version: "1.0.0" })
   await client.connect(new StreamableHTTPClientTransport(new URL(url)) as Transport)
@@ -198,7 +198,7 @@ export interface Market {
   readonly prices: readonly [bigint, bigint]
 }
 
-/** Three sellers of weather, and a customer of each of them. */
+/** Three sellers of weather, and a customer of each. */
 export const openMarket = async (
   { facilitator, ledger, payTo }: Pick<AgentOptions, "facilitator" | "ledger"> & { readonly payTo: string },
   customer: string

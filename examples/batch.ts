@@ -1,6 +1,6 @@
-// `npm run pay -- --batch`: a thousand paid calls of one buyer by `batch-settlement`, with the ledger transactions that
-// they took, the time of a call, and where the money is before, between and after: deposited, claimed, settled,
-// refunded.
+// `npm run pay -- --batch`: a thousand paid calls of one buyer by `batch-settlement`. Prints the number of ledger
+// transactions, the time of a call, and the location of the money before, between and after: deposited, claimed,
+// settled, refunded.
 import { Address, Keypair, Networks, Operation, rpc, scValToNative, TransactionBuilder } from "@stellar/stellar-sdk"
 import { BatchClaims } from "./batch/BatchClaims.ts"
 import { BatchStellarClient } from "./batch/BatchStellarClient.ts"
@@ -49,7 +49,7 @@ const makeBalances = (ledger: string, asset: string, reader: string) => {
 
 const percentile = (sorted: ReadonlyArray<number>, share: number) => sorted[Math.floor(sorted.length * share)] ?? 0
 
-/** Plays it; true when every call was paid and the money is where it should be. */
+/** Runs the demonstration; true if every call was paid and the balances are correct. */
 export const payByBatch = async (options: BatchDemonstration): Promise<boolean> => {
   const { asset, buyer, calls = 1_000, facilitator, ledger, say, seller } = options
   const server = new BatchStellarServer({

@@ -1,8 +1,7 @@
-// A buyer: requests a page, reads the terms of the 402, signs one authorization, and requests again. It signs the
-// single call `transfer(buyer, seller, amount)` of an asset that it knows, with an expiry that the terms set, and it
-// builds what it signs; the facilitator pays the ledger's fee, so that the buyer needs the asset and nothing else. It
-// refuses terms above its own limit before it signs. Where a seller charges for usage (`upto`), the buyer signs a
-// maximum, by `upto.ts`.
+// A buyer: requests a page, reads the terms of the 402, signs one authorization, and requests again. It builds and
+// signs the single call `transfer(buyer, seller, amount)` of a known asset, with an expiry from the terms. The
+// facilitator pays the ledger's fee, so the buyer needs only the asset. It refuses terms above its own limit before it
+// signs. If a seller charges for usage (`upto`), the buyer signs a maximum, by `upto.ts`.
 //
 //   BUYER_SECRET=S… node examples/buyer.ts http://127.0.0.1:…/weather
 import { fileURLToPath } from "node:url"
@@ -45,23 +44,23 @@ export interface BuyerOptions extends Call {
   readonly secret: string
   /** A ledger RPC to simulate with. */
   readonly rpcUrl: string
-  /** The most for one request, atomic units, by asset; a plain number is in units of the first of `assets`. */
+  /** Maximum of one request, atomic units, by asset; a plain number is in units of the first of `assets`. */
   readonly maxAmount: Limit
-  /** Contracts of the assets to pay in: what a limit is in units of. Default USDC and XLM of the network. */
+  /** Contracts of the assets to pay in, which give a limit its units. Default USDC and XLM of the network. */
   readonly assets?: ReadonlyArray<string>
   /** Default `ledger:testnet` and its passphrase. */
   readonly network?: string
   readonly networkPassphrase?: string
-  /** Where a signed payment is kept before it is sent. Default in memory. */
+  /** Store of signed payments, written before they are sent. Default in memory. */
   readonly payments?: Payments
 }
 
 export interface Purchase {
   /** The page, paid or not. */
   readonly response: Response
-  /** The terms that were offered, when the page was not free. */
+  /** The offered terms, if the page was not free. */
   readonly paymentRequired?: any
-  /** What was signed and sent. */
+  /** The signed payload that was sent. */
   readonly paymentPayload?: any
   /** The settlement's receipt, when the seller sent one. */
   readonly receipt?: any
@@ -78,7 +77,7 @@ const payerOf = ({ secret }: BuyerOptions) => Keypair.fromSecret(secret).publicK
 const serverOf = ({ rpcUrl }: BuyerOptions) =>
   new rpc.Server(rpcUrl, { allowHttp: new URL(rpcUrl).protocol === "http:" })
 
-/** Sends what is kept until its answer is known; throws `PaymentUnknown`, with the payment, where it is not. */
+/** Sends a kept payment until its answer is known; throws `PaymentUnknown`, with the payment, if it stays unknown. */
 const deliver = async (key: string, kept: Kept, { payments = ownPayments }: BuyerOptions) => {
   const { reason, receipt, response } = await sendKept(kept)
   if (response.ok) await payments.remove(key)
@@ -92,7 +91,10 @@ export const resume = (kept: Kept, options: BuyerOptions): Promise<Purchase> => 
   return deliver(keyOf(payerOf(options), { method, url, headers, ...body }), kept, options)
 }
 
-/** Signs within the buyer's limit, and keeps; not while an `earlier` payment of the same request can land. */
+/**
+ * Signs within the buyer's limit, and stores the payment. Refuses while an `earlier` payment of the same request can
+ * land.
+ */
 const signAndKeep = async (key: string, url: string, required: any, options: BuyerOptions, earlier?: Kept) => {
   const { payments = ownPayments, network = "ledger:testnet" } = options
   const accepted = required?.accepts?.find((option: any) => {
@@ -118,8 +120,8 @@ const signAndKeep = async (key: string, url: string, required: any, options: Buy
 }
 
 /**
- * Requests `url`, paying on a 402 within the buyer's limit. The payment is kept before it is sent, and the next
- * identical call sends a kept one again. Rejects when no offered option suits the buyer.
+ * Requests `url`, paying on a 402 within the buyer's limit. The payment is stored before it is sent, and the next
+ * identical call sends a stored one again. Rejects if no offered option suits the buyer.
  */
 export const buy = async (url: string, options: BuyerOptions): Promise<Purchase> => {
   const { payments = ownPayments } = options
@@ -154,8 +156,8 @@ export const signPayment = async (accepted: any, options: BuyerOptions): Promise
   const lifetime = ledgersOf(accepted.maxTimeoutSeconds)
   const { sequence } = await server.getLatestLedger()
   const expirationLedger = sequence + lifetime
-  // No simulation is asked what to authorize: a seller's own contract as the asset would answer with more than its
-  // transfer. The older form of credentials is one that every facilitator reads.
+  // We do not simulate to learn the authorization: a seller's own contract as the asset could ask for more than its
+  // transfer. Every facilitator reads this older form of credentials.
   const unsigned = new xdr.SorobanAuthorizationEntry({
     rootInvocation: new xdr.SorobanAuthorizedInvocation({
       function: xdr.SorobanAuthorizedFunction.sorobanAuthorizedFunctionTypeContractFn(transfer),

@@ -1,6 +1,7 @@
-// Plays a buyer against any x402 seller, and says what to mend: the 402 and its terms, headers of strangers, an
-// underpaid payment, a paid one, the same one again, five together, and one whose answer is lost. At most 3 payments
-// of the seller's price are made, by an account that the caller names; without one, what needs no payment is checked.
+// Acts as a buyer against any x402 seller, and reports its problems: the 402 and its terms, foreign headers, an
+// underpaid payment, a paid one, the same one again, five concurrent ones, and one with a lost answer. It makes at most
+// 3 payments of the seller's price, from the caller's account; without an account, it runs only the checks that need no
+// payment.
 import { Buffer } from "node:buffer"
 import { randomBytes } from "node:crypto"
 import { findFacilitator } from "./findFacilitator.ts"
@@ -24,7 +25,7 @@ export interface SellerOrder {
 }
 
 const answerMillis = 30_000
-/** Before a connection is cut, for its request to arrive. */
+/** Delay before a connection is cut, milliseconds, so that its request arrives. */
 const cutMillis = 30
 const pendingMax = 30
 
@@ -69,7 +70,7 @@ class SellerProbe {
     })
   }
 
-  /** The answer to a payment, asked for until it is no longer pending. */
+  /** The answer to a payment; repeats the request until it is no longer pending. */
   async send(payment: string, url?: string): Promise<Given> {
     for (let attempt = 1; ; attempt++) {
       const given = await readAnswer(await this.ask({ "payment-signature": payment }, url))
@@ -79,7 +80,7 @@ class SellerProbe {
     }
   }
 
-  /** The 402 and its terms; undefined where no check can follow. */
+  /** The 402 and its terms; undefined if no check can follow. */
   async terms(): Promise<any> {
     const unpaid = await this.ask()
     if (unpaid.status !== 402) {
@@ -120,7 +121,7 @@ class SellerProbe {
     if (seconds > 300) this.note(name, "hint", `a signature lives for ${seconds} seconds; many buyers sign for 300`)
   }
 
-  /** Browsers of other origins. */
+  /** Checks access by browsers of other origins. */
   async crossOrigin(): Promise<void> {
     const { headers } = await this.ask({ origin: "https://buyer.example" })
     const exposed = headers.get("access-control-expose-headers") ?? ""
@@ -141,7 +142,7 @@ class SellerProbe {
     this.note("hostile headers", bad.length === 0 ? "ok" : "mend", bad.length === 0 ? "each is refused" : words)
   }
 
-  /** A payment by these terms, to be sent as a header. */
+  /** Signs a payment by these terms, as a header. */
   async sign(required: any, accepted: Terms, buyer: Options): Promise<string> {
     const { payload } = await signUntil(accepted, buyer)
     const { extensions, resource } = required
@@ -149,7 +150,7 @@ class SellerProbe {
   }
 }
 
-/** One payment, the same one again, elsewhere, and with another body. */
+/** Sends one payment, the same one again, elsewhere, and with another body. */
 const checkRepeats = async (probe: SellerProbe, order: SellerOrder, payment: string): Promise<boolean> => {
   const first = await probe.send(payment)
   if (!isPaid(first)) {
@@ -201,7 +202,7 @@ const checkLost = async (probe: SellerProbe, payment: string): Promise<void> => 
   }
 }
 
-/** Where a buyer asks what to sign; `found` by default is the facilitator of this machine and its ledger. */
+/** The services for the buyer's payments; `found` defaults to this machine's facilitator and its ledger. */
 export interface Places {
   readonly facilitator: string | undefined
   readonly ledger: string | undefined
@@ -211,7 +212,7 @@ export interface Places {
   readonly secret: string | undefined
 }
 
-/** The account that pays; undefined where none can be had. */
+/** The account that pays; undefined if there is none. */
 export const findBuyer = async ({ maxAmount, network, secret, ...named }: Places): Promise<Options | undefined> => {
   const found = named.facilitator === undefined ? await findFacilitator() : undefined
   const facilitator = named.facilitator ?? found?.facilitator

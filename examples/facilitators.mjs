@@ -1,10 +1,10 @@
 // @ts-check
-// More than one facilitator behind one client, in the official FacilitatorClient's form: another is asked when the
-// first is unavailable. The rule that makes it safe: once a settle was sent anywhere and is not known to have ended
-// without a record, no other facilitator is ever asked to settle that payment. Each settle is stored before it is sent,
-// so the rule holds over restarts and over processes that share the store; the authorization's nonce, which moves money
-// at most once whichever party submits it, bounds the rest. A payment whose facilitator stays away is pending, never
-// failed. A facilitator that keeps no record (`keepsRecords: false`, as the official class) refuses after a crash a
+// More than one facilitator behind one client, in the official FacilitatorClient's form: it asks another when the first
+// is unavailable. The rule that makes it safe: once a settle was sent anywhere and is not known to have ended without a
+// record, no other facilitator is ever asked to settle that payment. Each settle is stored before it is sent, so the
+// rule holds over restarts and over processes that share the store. The authorization's nonce moves money at most once
+// whichever party submits it, and bounds the rest. While its facilitator is unavailable, a payment is pending, never
+// failed. A facilitator without records (`keepsRecords: false`, such as the official class) may refuse after a crash a
 // payment that it settled before: such a refusal is pending until the ledger shows the payment, or that it can never be
 // spent (`proof`, of `ledgerProof.mjs`).
 //
@@ -20,7 +20,8 @@ import { memoryStore } from "./seller/stores.mjs"
 const pause = (millis) => new Promise((resolve) => setTimeout(resolve, millis))
 
 /**
- * `attempts`: how often an unanswered settle is sent to its facilitator again, a pause apart, before it is pending.
+ * `attempts`: how often an unanswered settle is sent to its facilitator again, with a pause between, before it is
+ * pending.
  * @param {ReadonlyArray<Client & { keepsRecords?: boolean }>} clients in order of preference
  * @param {{ store?: Store, attempts?: number, pauseMillis?: number,
  *   proof?: (payment: any, requirements: any) => Promise<{ transaction: string } | "unspent" | undefined> }} [options]
@@ -37,7 +38,7 @@ export const facilitators = (clients, { attempts = 5, pauseMillis = 1_000, proof
     }
   }
 
-  /** The payment's round, and the facilitator that a settle was sent to and has not ended at. @param {any} payment */
+  /** The payment's round, and the facilitator with an unfinished settle. @param {any} payment */
   const holding = async (payment) => {
     for (let round = 0; ; round++) {
       const marked = marks(payment, round)
@@ -52,14 +53,14 @@ export const facilitators = (clients, { attempts = 5, pauseMillis = 1_000, proof
   }
 
   /**
-   * One settle at one facilitator. Undefined: it is known to have recorded nothing.
+   * One settle at one facilitator. Undefined if that facilitator has certainly recorded nothing.
    * @param {ReturnType<typeof marks>} marked @param {number} at @param {any} payment @param {any} requirements
    * @param {string} [key] @returns {Promise<any>}
    */
   const settleAt = async (marked, at, payment, requirements, key) => {
     const client = /** @type {Client & { keepsRecords?: boolean }} */ (clients[at])
     const { network } = requirements
-    // Sent by a process that has not noted its end: the same as a lost answer.
+    // A process sent it and recorded no end: the same as a lost answer.
     const wasSentBefore = await marked.has("sent", at)
     await marked.note("sent", at)
     const isUnkept = client.keepsRecords === false
@@ -73,7 +74,7 @@ export const facilitators = (clients, { attempts = 5, pauseMillis = 1_000, proof
         return undefined
       }
       if (isPending && !end.isUnsent && !end.isUnrecorded) await marked.note("lost", at)
-      // A refusal before it sends is final, unless it may have sent it in an earlier life.
+      // A refusal before sending is final, unless an earlier process may have sent it.
       const wasSent = wasLost || attempt > 1 || !/^invalid_/.test(isPending ? "" : end.reason)
       const isForgotten = isUnkept && !isPending && wasSent
       if (isForgotten || (isUnkept && isPending)) {

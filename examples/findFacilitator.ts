@@ -1,6 +1,7 @@
-// Finds this user's running facilitator and its ledger: each keeps a note in its state folder, and registers that
-// folder in the user's own folder below the system's temporary one. The one of `.tollkeeper` (or of the given folder)
-// comes first, then the youngest; a note counts when its facilitator is ready, or becomes ready within a minute.
+// Finds this user's running facilitator and its ledger. Each facilitator writes its addresses to its state folder, and
+// registers that folder in the user's folder below the system's temporary one. The facilitator of `.tollkeeper` (or of
+// the given folder) comes first, then the youngest. An entry counts if its facilitator is ready, or becomes ready
+// within a minute.
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { tmpdir, userInfo } from "node:os"
 import { join } from "node:path"
@@ -40,7 +41,7 @@ const notesOfUser = (): ReadonlyArray<Found> => {
     .flatMap((file) => notesIn(readFileSync(file, "utf8").trim()))
 }
 
-/** Time for one that answers to become ready: it has just started, or its machine is busy. */
+/** Time to become ready for a facilitator that answers: it has just started, or its machine is busy. */
 const patienceMillis = 60_000
 const askMillis = 5_000
 
@@ -49,11 +50,11 @@ type Readiness = "ready" | "not ready" | "silent"
 const readinessOf = (facilitator: string): Promise<Readiness> =>
   fetch(`${facilitator}/health/ready`, { signal: AbortSignal.timeout(askMillis) }).then(
     ({ ok }) => (ok ? "ready" : "not ready"),
-    // A connection without an answer is a busy facilitator; a refused connection is none.
+    // A connection without an answer is a busy facilitator; a refused connection means that it is not running.
     (error) => (error instanceof DOMException && error.name === "TimeoutError" ? "not ready" : "silent")
   )
 
-/** True when it is ready, within a minute; false immediately when nothing answers there. */
+/** True when it is ready within a minute; false immediately if the connection is refused. */
 export const isReady = async (facilitator: string): Promise<boolean> => {
   const until = Date.now() + patienceMillis
   for (;;) {
@@ -63,7 +64,7 @@ export const isReady = async (facilitator: string): Promise<boolean> => {
   }
 }
 
-/** The first ready one, else the first to become ready; undefined without one. With a folder, only those over it. */
+/** The first ready facilitator, else the first to become ready; undefined without one. With a folder, only its own. */
 export const findFacilitator = async (state?: string): Promise<Found | undefined> => {
   const notes = state === undefined ? [...notesIn(".tollkeeper"), ...notesOfUser()] : notesIn(state)
   const busy: Array<Found> = []

@@ -1,8 +1,8 @@
 // @ts-check
-// A signed payment is kept before it is sent, and while it may still land it is the only one for its request: the next
-// identical call sends it again, byte for byte. It ends when its page arrives, or when its last ledger has closed and
-// the seller still refuses it. A payment that settled without its page stays kept, since only its buyer can decide to
-// pay once more. Kept payments are files of one form for JavaScript, Python and bash. Node and Deno.
+// A signed payment is stored before it is sent. While it may still land, it is the only payment for its request: the
+// next identical call sends it again, byte for byte. It ends when its page arrives, or when its last ledger has closed
+// and the seller still refuses it. A payment that settled without its page stays stored, because only its buyer can
+// decide to pay once more. JavaScript, Python and bash use one file format for stored payments. Node and Deno.
 import { createHash, randomUUID } from "node:crypto"
 import { link, mkdir, open, readFile, unlink } from "node:fs/promises"
 import { request as askHttp } from "node:http"
@@ -11,23 +11,23 @@ import { homedir } from "node:os"
 import { join, resolve } from "node:path"
 
 /**
- * What is paid for.
+ * The request to pay for.
  * @typedef {{ method?: string, headers?: Record<string, string>, body?: string | Uint8Array }} Call
  */
 /** @typedef {{ method: string, url: string, headers: Record<string, string>, body?: Uint8Array }} Request */
 /**
- * `body`: base64. `payment`: the value of PAYMENT-SIGNATURE. `expires`: the last ledger in which it can land; a voucher
- * has none. `before`: of a channel, the most that was signed before this voucher.
+ * `body`: base64. `payment`: the value of PAYMENT-SIGNATURE. `expires`: the last ledger in which it can land; absent
+ * for a voucher. `before`: for a channel, the highest amount signed before this voucher.
  * @typedef {{ method: string, url: string, headers: Record<string, string>, body?: string, payment: string,
  *   expires?: number, before?: string, name?: string, file?: string }} Kept
  */
 /**
- * `putIfAbsent` gives what is kept: its own argument, or the payment that another call kept first.
+ * `putIfAbsent` returns the stored payment: its own argument, or a payment that another call stored first.
  * @typedef {{ get: (key: string) => Promise<Kept | undefined>, remove: (key: string) => Promise<void>,
  *   putIfAbsent: (key: string, kept: Kept) => Promise<Kept> }} Payments
  */
 
-/** The answer was lost or is pending: the payment may have landed, and no other one is signed for its request. */
+/** The answer was lost or is pending: the payment may have landed, and the buyer signs no other for its request. */
 export class PaymentUnknown extends Error {
   /** @param {Kept} kept @param {string} why @param {number} cuts answers in a row that were cut */
   constructor(kept, why, cuts) {
@@ -50,7 +50,7 @@ export const memoryPayments = () => {
   }
 }
 
-/** The folder of the command lines: `PAYMENTS`, else one in the home folder. */
+/** The folder of the command lines: `PAYMENTS`, or one in the home folder. */
 export const paymentsFolder = () => process.env["PAYMENTS"] ?? join(homedir(), ".x402-payments")
 
 /** @param {string} file @returns {Promise<Kept>} */
@@ -58,7 +58,7 @@ export const readKept = async (file) => ({ ...JSON.parse(await readFile(file, "u
 
 const isAbsent = (/** @type {unknown} */ error) => /** @type {{ code?: string }} */ (error)?.code === "ENOENT"
 
-/** One file a payment, on the disk before the payment is sent. @param {string} folder @returns {Payments} */
+/** One file per payment, written to disk before the payment is sent. @param {string} folder @returns {Payments} */
 export const filePayments = (folder) => {
   const fileOf = (/** @type {string} */ key) => join(folder, `${key}.json`)
   const get = (/** @type {string} */ key) =>
@@ -79,7 +79,7 @@ export const filePayments = (folder) => {
         await file.close()
       }
       try {
-        // A link is atomic, and never replaces another.
+        // Creating a link is atomic, and never replaces an existing one.
         await link(draft, fileOf(key))
       } catch (error) {
         if (/** @type {{ code?: string }} */ (error).code !== "EEXIST") throw error
@@ -105,7 +105,7 @@ export const requestOf = (url, { body, headers = {}, method }) => ({
   ...(body === undefined ? {} : { body: typeof body === "string" ? new TextEncoder().encode(body) : body })
 })
 
-/** Of an identical call the same. `name` separates purchases. @param {string} payer @param {Request} request */
+/** The same key for identical calls. `name` separates purchases. @param {string} payer @param {Request} request */
 export const keyOf = (payer, { body = new Uint8Array(), method, url }, name = "") =>
   hex([payer, method, url, hex(body), name].join("\n"))
 
@@ -123,11 +123,11 @@ export const keptOf = ({ body, headers, method, url }, payment, { before, expire
   ...(before === undefined ? {} : { before: String(before) })
 })
 
-/** Milliseconds for one answer. */
+/** Timeout of one answer, milliseconds. */
 const patience = 60_000
 const pauseMillis = 1_000
 const pauseMillisMax = 30_000
-/** Cut answers in a row that stop a buyer. */
+/** A buyer stops after this many cut answers in a row. */
 export const cutsMax = 3
 const attemptsMax = 20
 
@@ -151,7 +151,7 @@ const askWithBody = ({ body, headers, method, url }) =>
   })
 
 /**
- * The whole answer: one that is cut within its body was not given.
+ * Reads the whole answer: an answer cut within its body counts as lost.
  * @param {Request} request @param {string} [payment]
  */
 export const ask = async (request, payment) => {
@@ -166,7 +166,7 @@ export const ask = async (request, payment) => {
 
 export const encode = (/** @type {unknown} */ content) => Buffer.from(JSON.stringify(content)).toString("base64")
 
-/** A header's JSON; undefined where it is no such thing. @param {string | null} header @returns {any} */
+/** A header's JSON; undefined for anything else. @param {string | null} header @returns {any} */
 export const decode = (header) => {
   try {
     return header === null ? undefined : JSON.parse(Buffer.from(header, "base64").toString("utf8"))
@@ -175,7 +175,7 @@ export const decode = (header) => {
   }
 }
 
-/** What a seller's 402 asks for. @param {Response} answer @returns {Promise<any>} */
+/** The requirements in a seller's 402. @param {Response} answer @returns {Promise<any>} */
 export const requiredBy = async (answer) =>
   decode(answer.headers.get("payment-required")) ??
   (await answer
@@ -186,12 +186,11 @@ export const requiredBy = async (answer) =>
 /** Why a payment was refused, by receipt or terms. @param {any} receipt @param {any} required */
 const reasonOf = (receipt, required) => String(receipt?.errorReason || required?.error || "")
 
-/** The payment moved the money, and its page was not given. @param {string} reason */
+/** The payment moved the money, but its page was not delivered. @param {string} reason */
 export const isSpent = (reason) => /already_settled|authorization_spent/.test(reason)
 
 /**
- * Sends a kept payment until its answer is known: the page, or a refusal. Throws `PaymentUnknown` where it stays
- * pending
+ * Sends a kept payment until its answer is known: the page, or a refusal. Throws `PaymentUnknown` if it stays pending
  * or three answers in a row are cut.
  * @param {Kept} kept @param {{ attempts?: number }} [options]
  */
@@ -205,7 +204,7 @@ export const sendKept = async (kept, { attempts = attemptsMax } = {}) => {
       why = `the answer was lost (${error.cause?.code ?? error.cause?.message ?? error.message})`
       return undefined
     })
-    // 503 is a seller that waits for the ledger; any other is a gateway or seller that lost its answer.
+    // 503 comes from a seller that waits for the ledger; other statuses from a gateway or seller that lost its answer.
     cuts = response === undefined || (response.status >= 500 && response.status !== 503) ? cuts + 1 : 0
     let wait = pauseMillis
     if (response !== undefined) {
@@ -228,7 +227,7 @@ export const sendKept = async (kept, { attempts = attemptsMax } = {}) => {
 }
 
 /**
- * The extensions of a 402 as a payment echoes them, with an identifier where one is required.
+ * The extensions of a 402, as a payment echoes them, with an identifier if one is required.
  * @param {any} extensions
  */
 export const echoed = (extensions) => {

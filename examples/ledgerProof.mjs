@@ -1,11 +1,11 @@
 // @ts-check
-// Whether an `exact` payment is on the ledger, asked of ledger RPCs: the transfer that the payer signed, by its nonce,
-// in every ledger in which its authorization could be spent. For facilitators that keep no record: killed between their
-// submission and their answer, they refuse afterwards a payment that they settled (`facilitators.mjs`). A transaction
-// proves a payment only if it makes this very call, with this authorization alone: then the ledger spent it there.
+// Whether an `exact` payment is on the ledger, according to ledger RPCs: the transfer that the payer signed, by its
+// nonce, in every ledger in which its authorization could be spent. For facilitators without records: killed between
+// submission and answer, they later refuse a payment that they settled (`facilitators.mjs`). A transaction proves a
+// payment only if it makes this exact call with only this authorization: then the ledger spent it there.
 import { authorizationOf, signedCall, transferBytes } from "./seller/signedCall.mjs"
 
-/** The shortest ledger that a buyer may have reckoned with, seconds, and ledgers that two nodes may differ by. */
+/** The shortest ledger that a buyer may have assumed, seconds, and the maximum distance between two nodes, ledgers. */
 const secondsPerLedger = 1
 const ledgersApart = 10
 const pageSize = 200
@@ -28,7 +28,7 @@ const signedTransfer = (payment, terms) => {
 
 /**
  * `"spent"`: the transaction made the transfer by this authorization. `"mentioned"`: it has the authorization's bytes,
- * or an authorization by this payer with this nonce, in another shape, so that nothing is proven.
+ * or an authorization by this payer with this nonce, in another shape, so it proves nothing.
  * @param {Buffer} envelope @param {Signed} signed
  */
 const carries = (envelope, { called, expiry, nonce, payer }) => {
@@ -62,7 +62,8 @@ const ask = async (rpcUrl, method, params) => {
 }
 
 /**
- * One endpoint's word. Each page says itself which ledgers it was read from: a node that is behind proves nothing.
+ * The answer of one endpoint. Each page reports the ledgers that it was read from: a node that is behind proves
+ * nothing.
  * @param {string} rpcUrl @param {Signed} signed @param {number} first @returns {Promise<Proof>}
  */
 const askOne = async (rpcUrl, signed, first) => {
@@ -90,8 +91,8 @@ const askOne = async (rpcUrl, signed, first) => {
 }
 
 /**
- * `{ transaction }`: it was settled there; `"unspent"`: it can never be; undefined: it may be yet, or no endpoint
- * knows. Of two endpoints and more, two have to agree.
+ * `{ transaction }`: it was settled there; `"unspent"`: it can never be settled; undefined: it may still be, or the
+ * endpoints cannot decide. Of two or more endpoints, two have to agree.
  * @param {{ rpcUrl: string | ReadonlyArray<string> }} options
  */
 export const ledgerProof = ({ rpcUrl }) => {

@@ -1,8 +1,8 @@
 // `npm run pay`: one payment, explained step by step. Two new accounts of the local ledger, a seller and a buyer, use
-// the facilitator that `npm start` runs; it prints what each side sees, and at the end the ledger's own record. With
+// the facilitator that `npm start` runs; it prints the view of each side, and at the end the ledger's own record. With
 // `--upto` the seller charges by the word, and the buyer signs a maximum; with `--batch` the buyer deposits once and
-// pays a thousand calls by vouchers. It finds the running facilitator at any port, with `--state DIR` the one over that
-// folder; `FACILITATOR_URL` and `LEDGER_URL` name others.
+// pays a thousand calls by vouchers. It finds the running facilitator at any port, or with `--state DIR` the
+// facilitator of that folder; `FACILITATOR_URL` and `LEDGER_URL` name others.
 import { Keypair, Networks, rpc, TransactionBuilder, FeeBumpTransaction } from "@stellar/stellar-sdk"
 import { fileURLToPath } from "node:url"
 import { buy } from "./buyer.ts"
@@ -78,7 +78,7 @@ say(`Buyer        ${short(buyer.publicKey())} has ${inUsdc(10_000_000n)}`)
 say(`Facilitator  ${facilitator}`)
 say(`Ledger       ${ledger}`)
 
-/** The buyer's payment; a failure ends the process with a message: it is the ledger's or the seller's. */
+/** The buyer's payment. A failure of the ledger or the seller ends the process with a message. */
 const pay = async () => {
   const silence = setTimeout(
     () => fail(`nothing came back within ${patienceMillis / 1000} seconds; ${readAtLedger}`),

@@ -1,9 +1,8 @@
 // @ts-check
-// A seller's 402 as a page for people: what is sold, its price, a button that connects a Stellar wallet (SEP-43, such
-// as Freighter), has it sign, pays and shows what was bought. One function, in the form that the official middleware's
-// paywall hook takes, and that `makeSell` takes as `paywall`. No dependency, no request but to the seller; a
-// strict policy is in the page. A visitor pays once: the page keeps the payment and sends that one again. `exact`
-// alone.
+// A seller's 402 as a page for people. It shows the goods, the price, and a button that connects a Stellar wallet
+// (SEP-43, such as Freighter), has it sign, pays and shows the purchase. One function, in the form of the official
+// middleware's paywall hook, which `makeSell` also accepts as `paywall`. No dependency; the page calls only the seller
+// and has a strict policy. A visitor pays once: the page keeps the payment and sends the same one again. Only `exact`.
 //
 //   paymentMiddleware(routes, server, {}, paywall({ prepareUrl: "/x402/prepare" }))
 //   app.post("/x402/prepare", prepareProxy({ facilitator }))
@@ -50,7 +49,7 @@ const usdc = {
   CCW67TSZV3SSS2HXMBQ5JFGCKJNXKZM7UQUWUZPUTHXSTZLEO7SJMI75: { symbol: "USDC", decimals: 7 }
 }
 
-/** An amount in words. @param {string} amount @param {{ symbol: string, decimals: number } | undefined} asset */
+/** An amount with its symbol. @param {string} amount @param {{ symbol: string, decimals: number } | undefined} asset */
 const priceOf = (amount, asset) => {
   if (asset === undefined) return `${amount} atomic units`
   const digits = amount.padStart(asset.decimals + 1, "0")
@@ -62,10 +61,10 @@ const priceOf = (amount, asset) => {
 const short = (/** @type {string} */ address) => `${address.slice(0, 6)}…${address.slice(-6)}`
 
 /**
- * The page of one 402. Text of the seller is inert in it.
+ * The page of one 402. The seller's text is inert in it.
  * @param {any} required the PaymentRequired
  * @param {{ prepareUrl: string, assets?: Record<string, { symbol: string, decimals: number }>,
- *   title?: string, seller?: string }} options `seller`: its name, beside the domain
+ *   title?: string, seller?: string }} options `seller`: its name, shown with the domain
  */
 export const paywallHtml = (required, { assets = {}, prepareUrl, seller, title }) => {
   const accepted = required.accepts.find((/** @type {any} */ one) => one.scheme === "exact")
@@ -117,7 +116,7 @@ wallet's own browser, or on a computer with <a href="https://www.freighter.app">
 `
 }
 
-/** Headers of a 402 page: no other site may show it in a frame, where a visitor does not see who is paid. */
+/** Headers of a 402 page: no other site may show it in a frame, where a visitor does not see the payee. */
 export const paywallHeaders = { "content-security-policy": "frame-ancestors 'none'", "x-frame-options": "DENY" }
 
 /** In the form of the official middleware's paywall hook. @param {Parameters<typeof paywallHtml>[1]} options */
@@ -130,7 +129,7 @@ export const paywall = (options) => ({
 /** Bytes of a request to prepare. */
 const prepareBytesMax = 65_536
 
-/** The body as text; undefined once it is longer, and the rest is not read. @param {Request} request */
+/** The body as text; undefined if it is too long, and the rest is not read. @param {Request} request */
 const textWithin = async (request) => {
   if (Number(request.headers.get("content-length") ?? 0) > prepareBytesMax) return undefined
   const chunks = []
@@ -143,7 +142,7 @@ const textWithin = async (request) => {
   return Buffer.concat(chunks).toString("utf8")
 }
 
-/** Counts calls of a minute by visitor. @param {number} perMinute @param {number} perMinuteInAll */
+/** Counts calls per minute and visitor. @param {number} perMinute @param {number} perMinuteInAll */
 const countVisitors = (perMinute, perMinuteInAll) => {
   /** @type {Map<string, number>} */
   let calls = new Map()
@@ -160,8 +159,8 @@ const countVisitors = (perMinute, perMinuteInAll) => {
 }
 
 /**
- * `POST /prepare` of the facilitator at the seller's own origin, since browsers ask no other: takes and gives a Request
- * and a Response. It spends the seller's quota at the facilitator, so give it each visitor's address as the second
+ * `POST /prepare` of the facilitator at the seller's own origin, because browsers call no other. Takes a Request and
+ * returns a Response. It spends the seller's quota at the facilitator, so pass each visitor's address as the second
  * argument. Without addresses all visitors share one limit.
  * @param {{ facilitator: string, apiKey?: string, perMinute?: number, perMinuteInAll?: number }} options `perMinute`:
  *   calls of one visitor, default 20; `perMinuteInAll`: calls of all, default 600

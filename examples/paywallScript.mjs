@@ -1,8 +1,8 @@
-// The script of the paywall page (`paywall.mjs` puts it into the page as text): connects a wallet by the interface of
-// SEP-43, builds what has to be signed from the terms on the page, has it signed when the facilitator says the same,
-// and requests the page with the payment. The payment is kept before it is sent, for every tab; while its end is not
-// known that one is sent again, never another, and a reload opens the page by it. It runs in a browser and uses nothing
-// of this project.
+// The script of the paywall page (`paywall.mjs` puts it into the page as text). It connects a wallet through SEP-43,
+// builds the bytes to sign from the terms on the page, has them signed if the facilitator's bytes are equal, and
+// requests the page with the payment. It stores the payment before sending, for every tab. While the payment's end is
+// unknown, it sends the same payment again and never another; a reload opens the page with it. It runs in a browser and
+// imports nothing from this project.
 
 /* global document, window, location, fetch, crypto, Blob, URL, setTimeout, clearTimeout, AbortSignal, navigator */
 const given = JSON.parse(document.getElementById("required").textContent)
@@ -19,7 +19,7 @@ const passphrases = {
 }
 const networkPassphrase = passphrases[accepted.network.split(":")[1]]
 
-/** Freighter by its public messages; `messagedId` is its own spelling. */
+/** Freighter through its public messages; `messagedId` is Freighter's spelling. */
 const askFreighter = (type, more = {}, patience = 600_000) =>
   new Promise((resolve, reject) => {
     const messageId = Date.now() + Math.random()
@@ -37,7 +37,7 @@ const askFreighter = (type, more = {}, patience = 600_000) =>
     window.postMessage({ source: "FREIGHTER_EXTERNAL_MSG_REQUEST", messageId, type, ...more }, location.origin)
   })
 
-/** A wallet of SEP-43: one that the page was given, else Freighter. */
+/** A SEP-43 wallet: the page's own, else Freighter. */
 const findWallet = async () => {
   if (window.stellarWallet !== undefined) return window.stellarWallet
   await askFreighter("REQUEST_CONNECTION_STATUS", {}, 2_000)
@@ -49,7 +49,10 @@ const findWallet = async () => {
   }
 }
 
-/** A wallet of another network signs what this ledger refuses. One that does not name its own is asked to sign. */
+/**
+ * A wallet of another network signs for that network, and this ledger refuses it. A wallet that does not name its
+ * network is asked to sign anyway.
+ */
 const checkNetwork = async (wallet) => {
   const said = await Promise.resolve(wallet.getNetwork?.()).catch(() => undefined)
   if (said?.networkPassphrase !== undefined && said.networkPassphrase !== networkPassphrase)
@@ -78,7 +81,7 @@ const address = (text) => {
   throw new Error("an address is neither an account nor a contract")
 }
 
-/** The bytes whose hash is signed, from the terms on this page (plugins/prepare/README.md). */
+/** The bytes to hash and sign, from the terms on this page (plugins/prepare/README.md). */
 const preimageOf = async (payer, nonce, expiry) => {
   const amount = BigInt(accepted.amount)
   const values = [
@@ -90,7 +93,7 @@ const preimageOf = async (payer, nonce, expiry) => {
   return join(u32(9), network, i64(BigInt(nonce)), u32(expiry), u32(0), call, u32(0))
 }
 
-/** The envelope with a signature in the place of the void one: behind address, nonce and expiry of the entry. */
+/** The envelope with a signature instead of the void one: it follows address, nonce and expiry of the entry. */
 const withSignature = (prepared, payer, signature) => {
   const [transaction, entry] = [bytesOf(prepared.transaction), bytesOf(prepared.authorizationEntry)]
   const at = transaction.findIndex((_, from) => entry.every((byte, offset) => transaction[from + offset] === byte))
@@ -104,7 +107,7 @@ const withSignature = (prepared, payer, signature) => {
   return textOf(join(transaction.slice(0, place), value, transaction.slice(place + 4)))
 }
 
-/** The 64 bytes, in whichever form a wallet gives them. */
+/** The 64 bytes, in any form that wallets return. */
 const signatureIn = ({ signedAuthEntry }) => {
   const bytes =
     typeof signedAuthEntry === "string"
@@ -146,7 +149,7 @@ const show = async ({ body, response }) => {
   content.append(link)
 }
 
-/** Undefined where a visitor forbids it. */
+/** Undefined if a visitor forbids storage. */
 const storage = (() => {
   try {
     return window.localStorage
@@ -156,7 +159,7 @@ const storage = (() => {
 })()
 const place = `x402 ${location.pathname}${location.search}`
 const dayMillis = 86_400_000
-/** The payment of this page, in every tab; a delivered one reads its page for a day. */
+/** The payment of this page, in every tab; a delivered payment can read its page for a day. */
 const kept = () => {
   const text = storage?.getItem(place) ?? null
   const payment = text === null ? undefined : JSON.parse(text)
@@ -172,7 +175,7 @@ const decoded = (header) => {
   }
 }
 
-/** The whole answer; undefined for one that was lost on the way. */
+/** The whole answer; undefined if it was lost. */
 const ask = async (encoded) => {
   try {
     const signal = AbortSignal.timeout(60_000)
@@ -201,7 +204,7 @@ const send = async (encoded) => {
   }
 }
 
-/** Whether the last ledger of a kept payment has closed: then it can never be paid any more. */
+/** Whether the last ledger of a kept payment has closed, so that it can never be paid any more. */
 const isOver = async ({ ledger, payer }) => {
   const asked = await fetch(prepareUrl, {
     method: "POST",
@@ -215,7 +218,7 @@ const isOver = async ({ ledger, payer }) => {
 const button = document.getElementById("pay")
 const price = button.textContent
 
-/** Sends the kept payment and shows what it buys. A new one is offered only after its end is proven. */
+/** Sends the kept payment and shows the page. Offers a new payment only after the old one's end is proven. */
 const deliver = async () => {
   const payment = kept()
   const answer = await send(payment.encoded)
@@ -265,7 +268,7 @@ const signOne = async () => {
   keep({ encoded, ledger, payer })
 }
 
-/** A payment's identifier, where the seller requires one. */
+/** A payment's identifier, if the seller requires one. */
 const echoed = (extensions) => {
   const declared = extensions["payment-identifier"]
   if (declared?.info?.required !== true || declared.info.id !== undefined) return extensions
@@ -281,7 +284,7 @@ const buy = async (isHeld) => {
   await deliver()
 }
 
-/** One at a time in all tabs of a visitor. */
+/** Runs one action at a time in all tabs of a visitor. */
 const act = async () => {
   button.disabled = true
   try {

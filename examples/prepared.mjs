@@ -1,7 +1,7 @@
 // @ts-check
-// A buyer without an SDK and without a ledger RPC of its own: Node and Deno alone. It signs what `preparedSign.mjs`
-// compares, and keeps each payment before it sends it (`keptPayments.mjs`): a payment whose answer was lost is sent
-// again, never signed again while it may land. `batch-settlement` is `preparedBatch.mjs`: one deposit, then vouchers.
+// A buyer without an SDK and without its own ledger RPC: Node and Deno only. `preparedSign.mjs` compares and signs each
+// payment, and `keptPayments.mjs` stores it before it is sent: a payment with a lost answer is sent again, and no other
+// is signed while it may land. `batch-settlement` is in `preparedBatch.mjs`: one deposit, then vouchers.
 //
 //   BUYER_SECRET=S… node examples/prepared.mjs [-X METHOD] [-d BODY] [-H 'name: value'] http://127.0.0.1:3000/weather
 //   BUYER_SECRET=S… node examples/prepared.mjs --resume FILE
@@ -35,8 +35,8 @@ export { accountOf, PaymentUnknown, SignatureRefused }
 /** @typedef {import("./preparedSign.mjs").Options} Options */
 /** @typedef {import("./keptPayments.mjs").Kept} Kept */
 /**
- * `method`, `body`, `headers` of the request. `payments`: where signed payments are kept, default in memory; files are
- * `filePayments(folder)`. `name`: separates purchases of one request that are meant to be several.
+ * `method`, `body`, `headers` of the request. `payments`: the store of signed payments, default in memory;
+ * `filePayments(folder)` uses files. `name`: separates intended repeated purchases of one request.
  * @typedef {Options & import("./keptPayments.mjs").Call
  *   & { payments?: import("./keptPayments.mjs").Payments, name?: string }} Purchase
  */
@@ -46,20 +46,20 @@ const ownPayments = memoryPayments()
 const payerOf = (/** @type {Options} */ options) => options.wallet?.contract ?? accountOf(options.secret).account
 
 /**
- * The signed payload of one payment. Throws `SignatureRefused` before anything is signed when the facilitator asks for
- * another signature than the terms do.
+ * The signed payload of one payment. Throws `SignatureRefused` before signing if the facilitator's bytes differ from
+ * the terms.
  * @param {Terms} terms @param {Options} options @returns {Promise<any>}
  */
 export const signPrepared = async (terms, options) => (await signUntil(terms, options)).payload
 
-/** The terms that were offered, without what a correction adds. @param {Terms} terms @returns {Terms} */
+/** The offered terms, without the additions of a correction. @param {Terms} terms @returns {Terms} */
 const plain = (terms) => {
   if (terms.extra === undefined) return terms
   const { channelState: _, voucherState: __, ...extra } = terms.extra
   return { ...terms, extra }
 }
 
-/** The first option of a 402 that this buyer would pay, or the first of its network. */
+/** The first option of a 402 that this buyer would pay, else the first of its network. */
 const choose = (/** @type {any} */ required, /** @type {string} */ url, /** @type {Options} */ options) => {
   const network = options.network ?? "stellar:testnet"
   if (!Array.isArray(required?.accepts)) throw new SignatureRefused(`${url} answers 402 without terms`)
@@ -78,13 +78,13 @@ const choose = (/** @type {any} */ required, /** @type {string} */ url, /** @typ
   return accepted
 }
 
-/** Of one buyer and one seller: a deposit that has no answer yet. @param {string} url @param {Options} options */
+/** Key of an unanswered deposit, by buyer and seller. @param {string} url @param {Options} options */
 const depositKeyOf = (url, options) =>
   createHash("sha256")
     .update(`deposit\n${payerOf(options)}\n${new URL(url).origin}`)
     .digest("hex")
 
-/** Sends what is kept, and notes how it ends. @param {string} key @param {Kept} kept @param {Purchase} options */
+/** Sends a kept payment, and stores its end. @param {string} key @param {Kept} kept @param {Purchase} options */
 const deliver = async (key, kept, options) => {
   const { payments = ownPayments } = options
   const { accepted, payload } = decode(kept.payment)
@@ -100,7 +100,7 @@ const deliver = async (key, kept, options) => {
 }
 
 /**
- * Whether a refusal's total was taken.
+ * Whether a refusal's total was accepted.
  * @param {any} required @param {Kept} kept @param {Terms} accepted @param {Options} options
  */
 const isCorrectedBy = (required, kept, accepted, options) => {
@@ -110,7 +110,7 @@ const isCorrectedBy = (required, kept, accepted, options) => {
 }
 
 /**
- * Signs and keeps. `earlier`: the payment of the same request that was refused, and is replaced.
+ * Signs and stores a payment. `earlier`: the refused payment of the same request, which it replaces.
  * @param {string} key @param {import("./keptPayments.mjs").Request} request @param {any} required @param {Terms}
  * accepted
  * @param {Purchase} options @param {Kept | undefined} earlier @param {bigint} before
@@ -136,9 +136,9 @@ const signAndKeep = async (key, request, required, accepted, options, earlier, b
 }
 
 /**
- * Requests `url` and pays on a 402. The payment is kept before it is sent; the next identical call sends a kept one
- * again. A new one is signed when none is kept, or when the kept one was refused and its last ledger has closed. A
- * channel's total is corrected once by the seller's proof. Throws `PaymentUnknown`, with the payment, where its answer
+ * Requests `url` and pays on a 402. The payment is stored before it is sent; the next identical call sends a stored one
+ * again. It signs a new payment if none is stored, or if the stored one was refused and its last ledger has closed. A
+ * channel's total is corrected once with the seller's proof. Throws `PaymentUnknown`, with the payment, if its answer
  * stays unknown.
  * @param {string} url @param {Purchase} options @returns {Promise<Answer>}
  */
@@ -171,7 +171,7 @@ export const resume = (kept, options) => {
 }
 
 /**
- * Asks the seller at `url` to refund what is left of its channel; the receipt.
+ * Asks the seller at `url` to refund the rest of its channel. Returns the receipt.
  * @param {string} url @param {Options} options
  */
 export const refund = async (url, options) => {

@@ -1,9 +1,9 @@
 // @ts-check
-// The part of `prepared.mjs` that pays by `batch-settlement`: one deposit, compared like every payment, then a voucher
-// a request that no party lays out but this file. A channel is that of the seller's terms; the buyer bounds the deposit
-// and the delay after which it gets its money back without the seller. A seller's total is taken only with a voucher
-// that this buyer's own key signed for at least as much, and not by the one that it has just been sent: of that one no
-// buyer knows whether it was taken, and a second one would pay twice for one request.
+// The part of `prepared.mjs` that pays by `batch-settlement`: one deposit, compared like every payment, then one
+// voucher per request, which only this file builds. A channel is identified by the seller's terms. The buyer limits the
+// deposit and the delay after which it gets its money back without the seller. The buyer accepts a seller's total only
+// with a voucher that its own key signed for at least as much, and not with the voucher that it has just sent: it
+// cannot see whether the seller accepted that voucher, and a second one would pay twice for one request.
 import { sign } from "node:crypto"
 import { cutsMax } from "./keptPayments.mjs"
 import {
@@ -21,16 +21,16 @@ import {
 /** @typedef {import("./preparedSign.mjs").Terms} Terms */
 /** @typedef {import("./preparedSign.mjs").Options} Options */
 /**
- * What a buyer knows of a channel, atomic units: charged in all, deposited, and the most that a voucher was signed for,
- * kept before that voucher is sent. `unanswered`: answers in a row that were cut.
+ * A buyer's record of a channel, atomic units: charged in total, deposited, and the highest amount signed, stored
+ * before the voucher is sent. `unanswered`: number of cut answers in a row.
  * @typedef {{ charged: bigint, balance: bigint, signed?: bigint, unanswered?: number }} Channel
  */
 /**
- * `contracts`: those that the buyer deposits into; without any, the scheme is refused. `depositTimes`: prices that a
- * deposit is for, default 100; a seller's announced least is followed up to ten times that many. `depositMax`: the most
- * for one deposit, default `depositTimes` times `maxAmount`. `withdrawDelayMax`: seconds, default a day.
- * `channels`: where channels are kept, default in memory. `salt`: 32 bytes
- * as hex, separates channels with one seller.
+ * `contracts`: the contracts that the buyer deposits into; without any, the scheme is refused. `depositTimes`: the
+ * deposit as a multiple of the price, default 100; a seller's announced minimum is followed up to ten times that.
+ * `depositMax`: the maximum of one deposit, default `depositTimes` times `maxAmount`. `withdrawDelayMax`: seconds,
+ * default a day. `channels`: the store of channels, default in memory. `salt`: 32 bytes as hex, separates channels with
+ * one seller.
  * @typedef {{ contracts: ReadonlyArray<string>, depositTimes?: number, depositMax?: bigint, withdrawDelayMax?: number,
  *   channels?: Pick<Map<string, Channel>, "get" | "set">, salt?: string }} BatchOptions
  */
@@ -39,11 +39,11 @@ import {
 const kept = new Map()
 const digits = /^(0|[1-9][0-9]{0,38})$/
 const secondsOfDay = 86_400
-/** A seller's least deposit is at most this many times what the buyer would deposit by itself. */
+/** A seller's minimum deposit may be at most this many times the buyer's own deposit. */
 export const leastTimes = 10
 
 /**
- * Throws for terms that this buyer opens no channel for.
+ * Throws for terms for which this buyer opens no channel.
  * @param {Terms} terms @param {BatchOptions | undefined} batch
  */
 export const checkBatchTerms = ({ extra }, batch) => {
@@ -57,7 +57,7 @@ export const checkBatchTerms = ({ extra }, batch) => {
 }
 
 /**
- * The channel with a seller: its terms, its id, and what is signed of it.
+ * The channel with a seller: its terms, its id, and the hash of its vouchers.
  * @param {Terms} terms @param {Options} options
  */
 const channelOf = ({ asset, extra, payTo }, options) => {
@@ -99,10 +99,13 @@ const voucherOf = ({ channelId, voucherHash }, secret, max) => ({
   signature: sign(null, voucherHash(max), privateKeyOf(secret)).toString("hex")
 })
 
-/** The most that vouchers of a channel were signed for. @param {Channel | undefined} known */
+/** The highest amount signed in vouchers of a channel. @param {Channel | undefined} known */
 const signedIn = (known) => known?.signed ?? known?.charged ?? 0n
 
-/** The same of the channel with the seller of these terms. @param {Terms} terms @param {Options} options */
+/**
+ * The highest amount signed in the channel with the seller of these terms. @param {Terms} terms @param {Options}
+ * options
+ */
 export const signedBefore = (terms, options) => {
   if (terms.scheme !== "batch-settlement") return 0n
   const { channelId, channels } = channelOf(terms, options)
@@ -123,7 +126,7 @@ const depositFor = ({ amount, asset, extra, network }, options, missing) => {
 }
 
 /**
- * A voucher where the deposit is enough, else a deposit with its voucher. `signCall` asks /prepare, compares and signs.
+ * A voucher if the deposit is enough, else a deposit with its voucher. `signCall` asks /prepare, compares and signs.
  * @param {Terms} terms @param {Options} options
  * @param {(choices: unknown, laidOut: { called: Uint8Array, authorized: Uint8Array, beside: Buffer })
  *   => Promise<string>} signCall
@@ -166,14 +169,14 @@ const changeKnown = (terms, options, change) => {
   if (known !== undefined) channels.set(channelId, change(known))
 }
 
-/** Counts answers that were cut. @param {Terms} terms @param {Options} options @param {number} cuts */
+/** Stores the number of cut answers. @param {Terms} terms @param {Options} options @param {number} cuts */
 export const noteCuts = (terms, options, cuts) =>
   changeKnown(terms, options, (known) => ({ ...known, unanswered: (known.unanswered ?? 0) + cuts }))
 
-/** An answer came, whatever it says. @param {Terms} terms @param {Options} options */
+/** Any answer resets the count. @param {Terms} terms @param {Options} options */
 export const noteAnswered = (terms, options) => changeKnown(terms, options, ({ unanswered: _, ...known }) => known)
 
-/** What a buyer sends for a refund of all that is left. @param {Terms} terms @param {Options} options */
+/** The payload that refunds the whole rest. @param {Terms} terms @param {Options} options */
 export const refundPayload = (terms, options) => {
   const of = channelOf(terms, options)
   const { charged } = of.channels.get(of.channelId) ?? { charged: 0n }
@@ -181,7 +184,7 @@ export const refundPayload = (terms, options) => {
 }
 
 /**
- * Keeps what a paid request charged: never above what was signed, never below what was charged before.
+ * Stores the total after a paid request: at most the signed amount, and at least the previous total.
  * @param {Terms} terms @param {Options} options @param {any} payload @param {any} receipt
  */
 export const noteCharged = (terms, options, payload, receipt) => {
@@ -196,16 +199,16 @@ export const noteCharged = (terms, options, payload, receipt) => {
   const left = charged < before.charged ? before.charged : charged
   channels.set(channelId, {
     charged: left,
-    // What was charged stays in the channel, whatever the seller says of a refund: it would be deposited once more.
+    // The charged amount stays in the balance, even if the seller reports otherwise: we would deposit it again.
     balance: !isRefunded ? deposited : BigInt(balance) > left ? BigInt(balance) : left,
     signed: signedIn(before) > signed ? signedIn(before) : signed
   })
 }
 
 /**
- * Takes the total of a corrective 402, where a voucher of our own key is for at least as much. `sent`: what the refused
- * request was sent for, and what had been signed before it. What lies between is the voucher just sent, and is no proof
- * of an earlier total.
+ * Accepts the total of a corrective 402 if a voucher of our own key covers it. `sent` has the amount of the refused
+ * request's voucher, and the highest amount signed before it. A voucher between the two is the one just sent, and does
+ * not prove an earlier total.
  * @param {any} required @param {Terms} terms @param {Options} options @param {{ max: bigint, before: bigint }} sent
  * @returns {boolean}
  */
@@ -220,13 +223,13 @@ export const noteCorrected = (required, terms, options, sent) => {
     return false
   if (BigInt(charged) > BigInt(max)) return false
   if (BigInt(max) > sent.before && BigInt(max) <= sent.max) return false
-  // What this buyer's own key signs is one signature: any other is not its own, whatever a library accepts.
+  // Compare with our own signature: some libraries accept others, and only this one is ours.
   if (sign(null, voucherHash(BigInt(max)), privateKeyOf(options.secret)).toString("hex") !== signature) return false
   const larger = (/** @type {bigint} */ a, /** @type {bigint} */ b) => (a > b ? a : b)
-  // A seller that says that less is deposited is not believed: what this buyer has deposited it knows itself.
+  // Ignore a seller's lower balance: the buyer has its own record of its deposits.
   const deposited = larger(channels.get(channelId)?.balance ?? 0n, BigInt(balance))
   const signed = [sent.max, sent.before, BigInt(max)].reduce(larger)
-  // Nor is one whose record was restored, and knows of less than it has answered.
+  // Reject a lower total too: the seller may have restored an old record.
   const before = channels.get(channelId)?.charged ?? 0n
   if (BigInt(charged) < before) return false
   channels.set(channelId, { charged: BigInt(charged), balance: deposited, signed })

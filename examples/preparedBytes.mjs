@@ -1,10 +1,10 @@
 // @ts-check
-// The bytes that a buyer signs, written word by word: addresses, values and invocations as XDR, keys and hashes. Node
-// and Deno alone. `prepared.mjs` and `preparedBatch.mjs` build payments of them; the layout is
+// Writes the bytes that a buyer signs, word by word: addresses, values and invocations as XDR, keys and hashes. Node
+// and Deno only. `prepared.mjs` and `preparedBatch.mjs` build payments from them; the layout is in
 // `plugins/prepare/README.md`.
 import { createHash, createPrivateKey, createPublicKey } from "node:crypto"
 
-/** What was asked to be signed is not what the terms say; nothing was signed. */
+/** The requested signature does not match the terms; nothing was signed. */
 export class SignatureRefused extends Error {}
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -93,14 +93,14 @@ const strkeyText = (version, key) => {
 /** A seed, S…, of 32 bytes. @param {Uint8Array} bytes */
 export const seedOf = (bytes) => strkeyText(18 << 3, bytes)
 
-/** The account of a seed, G…; its raw key beside it. @param {string} secret */
+/** The account of a seed, G…, and its raw key. @param {string} secret */
 export const accountOf = (secret) => {
   const key = createPublicKey(privateKeyOf(secret)).export({ format: "der", type: "spki" }).subarray(-32)
   return { account: strkeyText(6 << 3, key), key }
 }
 
 /**
- * Ledgers that a signature lives by terms, of five seconds each. Throws for terms of more than `most` seconds.
+ * Lifetime of a signature by its terms, in ledgers of five seconds. Throws for terms of more than `most` seconds.
  * @param {unknown} seconds @param {number} [most]
  */
 export const ledgersOf = (seconds, most = 300) => {
@@ -110,8 +110,8 @@ export const ledgersOf = (seconds, most = 300) => {
 }
 
 /**
- * Assets that a buyer pays in where it names none: USDC and XLM of a network that is known, in either spelling. A limit
- * is in units of these; one unit of another asset may be worth anything.
+ * A buyer's default assets: USDC and XLM of a known network, in either spelling. A limit is in their units; a unit of
+ * another asset may have any value.
  * @param {string} network @returns {ReadonlyArray<string>}
  */
 export const usualAssets = (network) => {
@@ -128,12 +128,11 @@ export const usualAssets = (network) => {
   return []
 }
 
-/** Atomic units for one request, by asset. @typedef {bigint | Readonly<Record<string, bigint>>} Limit */
+/** Maximum atomic units of one request, by asset. @typedef {bigint | Readonly<Record<string, bigint>>} Limit */
 
 /**
- * The limit in an asset; undefined where a buyer does not pay in it. A plain limit is in units of the first asset
- * alone:
- * of another one it says nothing.
+ * The limit in an asset; undefined if the buyer does not pay in it. A plain limit is in units of the first asset, and
+ * does not apply to others.
  * @param {string} asset @param {string} network @param {{ maxAmount: Limit, assets?: ReadonlyArray<string> }} options
  */
 export const limitOf = (asset, network, { assets, maxAmount }) => {

@@ -1,8 +1,8 @@
 // @ts-check
-// What `prepared.mjs` signs: it asks the facilitator's `/prepare`, builds the same bytes from the seller's terms and
-// its own settings, and signs only when they are equal. Of the answer it takes the nonce, the expiry and an id, each of
-// them bounded; a facilitator that asks for another recipient, amount, contract, call or a longer life is refused. The
-// layout is `plugins/prepare/README.md`.
+// Signs payments for `prepared.mjs`. It asks the facilitator's `/prepare`, builds the same bytes from the seller's
+// terms and its own settings, and signs only when they are equal. It uses only the nonce, the expiry and an id of the
+// answer, within limits; a facilitator that asks for another recipient, amount, contract, call or a longer life is
+// refused. The layout is in `plugins/prepare/README.md`.
 import { sign } from "node:crypto"
 import { checkBatchTerms, makeBatchPayload } from "./preparedBatch.mjs"
 import {
@@ -27,15 +27,14 @@ import {
  *   maxTimeoutSeconds: number, extra?: any }} Terms
  */
 /**
- * `facilitator`: its /prepare is requested; absent: the one that the seller names, over HTTPS unless `allowsPlain`,
- * else this machine's. `apiKey`: for the first and the last, never for one that a seller names. `maxAmount`: atomic
- * units, the most for one request, by asset; a plain number is in units of the first of `assets`, default USDC.
- * `assets`:
- * contracts that it pays in, default those of `maxAmount`, or USDC and XLM of the network.
- * `maxTimeout`: seconds, the longest that a signature may live, default 300. `uptoContracts`: settlement contracts
- * that the buyer knows. `rpcUrl`: a ledger RPC, asked for its newest ledger alone; without one, that number is the
- * facilitator's, and one that a seller names is not asked. `wallet`: a contract that pays; `sign` gives the XDR of
- * what its `__check_auth` takes as the signature of 32 bytes. `batch`: as `preparedBatch.mjs` has it.
+ * `facilitator`: its /prepare is requested. Default: the seller's URL, over HTTPS unless `allowsPlain`, or else this
+ * machine's. `apiKey`: for your facilitator or this machine's, never for a seller's URL. `maxAmount`: atomic units, the
+ * maximum of one request, by asset; a plain number is in units of the first of `assets`, default USDC. `assets`:
+ * contracts of the assets to pay in, default the assets of `maxAmount`, or USDC and XLM of the network. `maxTimeout`:
+ * seconds, the maximum life of a signature, default 300. `uptoContracts`: accepted settlement contracts. `rpcUrl`: a
+ * ledger RPC, asked only for its newest ledger; without it, the facilitator supplies that number, and a seller's URL is
+ * not used. `wallet`: a contract that pays; `sign` returns the XDR that its `__check_auth` accepts as the signature of
+ * 32 bytes. `batch`: see `preparedBatch.mjs`.
  * @typedef {{ secret: string, facilitator?: string, maxAmount: import("./preparedBytes.mjs").Limit, network?: string,
  *   assets?: ReadonlyArray<string>, networkPassphrase?: string, uptoContracts?: ReadonlyArray<string>,
  *   rpcUrl?: string, apiKey?: string, allowsPlain?: boolean,
@@ -43,10 +42,10 @@ import {
  *   wallet?: { contract: string, sign: (hash: Uint8Array) => Uint8Array | Promise<Uint8Array> } }} Options
  */
 
-/** Ledgers that two nodes may differ by. */
+/** Maximum distance between two nodes, ledgers. */
 const ledgersApart = 3
 
-/** The call, and what the payer authorizes of it. @param {Terms} terms @param {string} payer @param {any} given */
+/** The call, and the part that the payer authorizes. @param {Terms} terms @param {string} payer @param {any} given */
 const layout = (terms, payer, { chosen, expires }) => {
   const amount = BigInt(terms.amount)
   if (terms.scheme === "exact") {
@@ -93,7 +92,7 @@ const bytesOf = (given, { authorized, called }, payer, passphrase) => {
   return { hash: sha256(join(u32(9), sha256(passphrase), nonce, expiry, authorized)), envelope }
 }
 
-/** Throws for terms that this buyer would not pay. @param {Terms} terms @param {Options} options */
+/** Throws for terms that this buyer does not pay. @param {Terms} terms @param {Options} options */
 export const checkTerms = (terms, options) => {
   const { network = "stellar:testnet", uptoContracts = [] } = options
   const refuse = (/** @type {string} */ why) => {
@@ -111,7 +110,7 @@ export const checkTerms = (terms, options) => {
 }
 
 /**
- * `after`: the last ledger of a payment for the same request that was sent before.
+ * Checks the life of a signature. `after`: the last ledger of an earlier payment for the same request.
  * @param {any} given @param {Terms} terms @param {Options} options @param {number} after
  */
 const checkLife = async (given, { maxTimeoutSeconds, scheme }, { maxTimeout, rpcUrl }, after) => {
@@ -147,8 +146,7 @@ const post = async (url, body, headers = {}) => {
 }
 
 /**
- * The facilitator whose /prepare is requested, and whether the seller named it: such a URL gets no API key and no
- * plain request.
+ * The facilitator for /prepare, and whether the seller chose it: such a URL gets no API key and no plain request.
  * @param {Terms} terms @param {Options} options
  */
 const prepareAt = ({ extra }, { allowsPlain = false, facilitator, rpcUrl }) => {
@@ -162,8 +160,8 @@ const prepareAt = ({ extra }, { allowsPlain = false, facilitator, rpcUrl }) => {
 }
 
 /**
- * Asks /prepare, compares, and signs: the envelope with the signature in it, and its last ledger. `layOut` gives the
- * call by the answer.
+ * Asks /prepare, compares, and signs. Returns the signed envelope and its last ledger. `layOut` builds the call from
+ * the answer.
  * @param {Terms} terms @param {Options} options @param {number} after @param {unknown} choices
  * @param {(given: any) => { called: Uint8Array, authorized: Uint8Array, beside?: Buffer }} layOut
  */
@@ -190,9 +188,9 @@ const signCall = async (terms, options, after, choices, layOut) => {
 }
 
 /**
- * The signed payload of one payment, and the last ledger in which it can land (a voucher has none). Throws
- * `SignatureRefused` before anything is signed when the facilitator asks for another signature than the terms do, and
- * while `after`, the last ledger of an earlier payment, has not closed.
+ * The signed payload of one payment, and the last ledger in which it can land (a voucher has no limit). Throws
+ * `SignatureRefused` before signing if the facilitator's bytes differ from the terms, or while `after`, the last ledger
+ * of an earlier payment, has not closed.
  * @param {Terms} terms @param {Options} options @param {number} [after]
  * @returns {Promise<{ payload: any, expires?: number }>}
  */

@@ -1,7 +1,8 @@
 // @ts-check
-// A seller by the Fetch API: one function from a `Request` to a `Response`, which Hono, Next's app router, Workers,
-// Deno and Bun take as it is, and `node:http`, Express and Fastify through `toNode`. The 402, verify, the work, settle,
-// the receipt; a payment's work is computed once and released for every repetition of its request (`soldOnce.mjs`).
+// A seller for the Fetch API: one function from a `Request` to a `Response`. Hono, Next's app router, Workers, Deno and
+// Bun use it directly, and `node:http`, Express and Fastify through `toNode`. It handles the 402, verify, the work,
+// settle and the receipt. A payment's work is computed once and released for every repetition of its request
+// (`soldOnce.mjs`).
 //
 //   const sell = makeSell({ payTo, asset, amount, facilitator })
 //   export const GET = (request) => sell(request, () => ({ city: "Riga", celsius: 17 }))
@@ -14,9 +15,9 @@ export { facilitatorAt }
 
 /**
  * `amount`: the price, or the maximum of `upto`, atomic units. `facilitator`: base URLs, in order of preference.
- * `extra`: of the facilitator's kind, for `upto`. `prepareUrl`: named to buyers that ask what to sign. `paywall`: the
- * 402 for browsers (`paywall.mjs`). `log`: gets one line for each cause for which a facilitator gave no answer.
- * `patience`: milliseconds for which an unanswered settle is repeated before the buyer gets 503.
+ * `extra`: from the facilitator's kind, for `upto`. `prepareUrl`: sent to buyers that ask for the bytes to sign.
+ * `paywall`: the 402 for browsers (`paywall.mjs`). `log`: gets one line for each cause for which a facilitator gave no
+ * answer. `patience`: milliseconds for which an unanswered settle is repeated before the buyer gets 503.
  * @typedef {{ payTo: string, asset: string, amount: string, facilitator: string | ReadonlyArray<string>,
  *   network?: string, scheme?: string, maxTimeoutSeconds?: number, description?: string, apiKey?: string,
  *   extra?: any, store?: import("./soldOnce.mjs").Store, log?: (line: string) => void, patience?: number,
@@ -120,15 +121,15 @@ class Work {
   }
 }
 
-/** Work by use: what was made, and what it costs, at most the maximum. @param {unknown} body @param {string} amount */
+/** Work priced by use: its result, and its price, at most the maximum. @param {unknown} body @param {string} amount */
 export const priced = (body, amount) => new Work(body, amount)
 
 /**
- * The body of a request of `node:http`, or what a parser before this made of it; throws when a parser kept nothing.
+ * The body of a request of `node:http`, or a parser's result; throws if a parser read it and kept nothing.
  * @param {any} request @param {unknown} parsed @returns {Promise<any>}
  */
 const nodeBody = async (request, parsed) => {
-  // The Fetch API has no body for these.
+  // The Fetch API does not allow a body for these methods.
   if (request.method === "GET" || request.method === "HEAD") return undefined
   if (request.readableDidRead !== true && request.readableEnded !== true) {
     const chunks = /** @type {Array<Uint8Array>} */ ([])
@@ -180,7 +181,7 @@ export const toNode = (answer) => async (request, response, parsed) => {
   }
 }
 
-/** A route of Fastify, whose parsers read the body before. @param {(request: Request) => Promise<Response>} answer */
+/** A route of Fastify, after its parsers have read the body. @param {(request: Request) => Promise<Response>} answer */
 export const toFastify = (answer) => (/** @type {any} */ request, /** @type {any} */ reply) => {
   reply.hijack()
   return toNode(answer)(request.raw, reply.raw, request.body ?? undefined)

@@ -16,7 +16,7 @@ import { fileStore, memoryStore, soldOnce, type Store } from "./soldOnce.mjs"
 export interface SellerOptions {
   /** Base URL of the facilitator. */
   readonly facilitator: string
-  /** The account that is paid: `G…` or `C…`, able to hold the asset. */
+  /** The payee: `G…` or `C…`, able to hold the asset. */
   readonly payTo: string
   /** Token contract, and the price in its atomic units. */
   readonly asset: string
@@ -105,8 +105,8 @@ export const listenPage = (path: string, page: Page, port: number): Promise<Sell
 }
 
 /**
- * The two calls of a facilitator for a caller of its own, such as a claimer: a settle is repeated until its end is
- * known, and answered as pending after a while. A sale uses `soldOnce`, which does the same.
+ * The two calls of a facilitator for other callers, such as a claimer: a settle is repeated until its end is known, and
+ * answered as pending after a while. A sale uses `soldOnce`, which does the same.
  */
 export const facilitatorClient = ({ apiKey, facilitator }: Pick<SellerOptions, "apiKey" | "facilitator">) => {
   const client = facilitatorAt(facilitator, apiKey)
@@ -117,7 +117,7 @@ export const facilitatorClient = ({ apiKey, facilitator }: Pick<SellerOptions, "
   }
 }
 
-/** The goods as they are stored: JSON. */
+/** The goods in stored form: JSON. */
 export const jsonWork = (body: unknown) => ({
   status: 200,
   headers: { "content-type": "application/json" },

@@ -1,12 +1,13 @@
 // @ts-check
-// Sells each payment once, over a store: a payment's work is computed once and released as often as the same payment
-// requests the same thing, so that an answer that is lost on the way to the buyer is no lost sale. It wraps the
-// official resource server (its FacilitatorClient and its middleware, whose hooks are not called for an invalid verify)
-// and serves custom sellers, such as `seller-http.ts`. The steps are `seller/sales.mjs`. No dependency; Node and Deno.
+// Sells each payment once, over a store. A payment's work is computed once and released each time the same payment
+// requests the same thing, so an answer that is lost on the way to the buyer does not lose the sale. It wraps the
+// official resource server (its FacilitatorClient, and its middleware, because the middleware's hooks are not called
+// for an invalid verify) and serves custom sellers, such as `seller-http.ts`. The steps are in `seller/sales.mjs`. No
+// dependency; Node and Deno.
 //
-// While a payment's end is unknown the buyer gets 503 with the payment's identity, never a new 402; a facilitator that
-// gives no verdict is 502 or 503. Nothing is released to another payment or another request, whatever identifier it
-// carries: 409. Across processes the first stored work counts; within one, duplicates wait for each other.
+// While a payment's end is unknown the buyer gets 503 with the payment's identity, never a new 402; if a facilitator
+// gives no verdict, it gets 502 or 503. Nothing is released to another payment or another request, whatever its
+// identifier: 409. Across processes the first stored work counts; within one, duplicates wait for each other.
 import { AsyncLocalStorage } from "node:async_hooks"
 import { answerWithheld, canonical, makeSale, makeSales, readPayment } from "./seller/sales.mjs"
 
@@ -25,7 +26,7 @@ export { fileStore, memoryStore, soldTable, sqlStore } from "./seller/stores.mjs
 const encode = (value) => Buffer.from(JSON.stringify(value)).toString("base64")
 
 /**
- * What an Express request asks for. Throws for a body that nothing before has read: the sale would not be bound to it.
+ * The content of an Express request. Throws for a body that no parser has read: the sale would not be bound to it.
  * @param {any} request @returns {Asked}
  */
 const askedOf = ({ body, headers, method, originalUrl, protocol = "http", url }) => {
@@ -39,7 +40,7 @@ const askedOf = ({ body, headers, method, originalUrl, protocol = "http", url })
   }
 }
 
-/** Headers that belong to one answer, or set what the payment middleware settles. */
+/** Headers that belong to one answer only, or that control the payment middleware's settle. */
 const isOfOneAnswer = /^(connection|date|keep-alive|transfer-encoding|content-length|payment-response)$/i
 const isForMiddleware = /^settlement-overrides$/i
 
@@ -47,7 +48,7 @@ const isForMiddleware = /^settlement-overrides$/i
 const makeFlights = () => {
   const flights = /** @type {Map<string, { is: string, running: Promise<any> }>} */ (new Map())
   /**
-   * Runs `work` while no other of that name runs. Duplicates of one `is` share an end that is not a release.
+   * Runs `work` while no other work of that name runs. Duplicates of one `is` share an end that is not a release.
    * @template A
    * @param {string} name @param {string} is @param {() => Promise<A>} work
    * @returns {Promise<A>}
@@ -64,9 +65,9 @@ const makeFlights = () => {
 }
 
 /**
- * Sells each payment once, over a store. `facilitator` and `middleware` go around the official client and middleware;
- * `sell` is a sale by a server of one's own. `counters` has the calls that a facilitator did not answer, by cause;
- * `log` gets a line for each cause. `patience`: milliseconds for which an unanswered settle is repeated.
+ * Sells each payment once, over a store. `facilitator` and `middleware` wrap the official client and middleware; `sell`
+ * is a sale by a custom server. `counters` has the calls that a facilitator did not answer, by cause; `log` gets a line
+ * for each cause. `patience`: milliseconds for which an unanswered settle is repeated.
  * @param {{ store: Store, log?: (line: string) => void, patience?: number }} options
  */
 export const soldOnce = (options) => {
@@ -90,7 +91,7 @@ export const soldOnce = (options) => {
         const paying = current.getStore()
         if (paying === undefined) return asked.verify(payment, requirements)
         const { sale } = paying
-        // Settle decides on a payment that was verified before and whose work is stored.
+        // Only a verified payment with stored work may be settled.
         const claim = await sales.claimOf(sale)
         const isResumed = claim !== undefined && claim !== "other" && (await sales.workOf(sale.name)) !== undefined
         const verdict = isResumed
@@ -127,7 +128,7 @@ export const soldOnce = (options) => {
     })
   }
 
-  /** Behind the payment middleware: the stored work of the payment, or the handler's answer, which is stored first. */
+  /** After the payment middleware: the stored work of the payment, or the handler's answer, which is stored first. */
   const serve = async (
     /** @type {Sale} */ sale,
     /** @type {any} */ response,
@@ -140,7 +141,7 @@ export const soldOnce = (options) => {
   }
 
   /**
-   * Around a payment middleware of Express, in front of the handlers; parsers of bodies go before it.
+   * Wraps a payment middleware of Express. Put it before the handlers, and parsers of bodies before it.
    * @param {(request: any, response: any, next: (error?: unknown) => void) => unknown} pay
    */
   const middleware =
@@ -159,7 +160,7 @@ export const soldOnce = (options) => {
             isPaying: false
           })
           guardEnd(response, paying, payment, (header) => sales.answered(sale, header))
-          // Without a verdict or a settle the route is free; the payment header is ignored.
+          // If the middleware called neither verify nor settle, the route is free; ignore the payment header.
           const paid = (/** @type {unknown} */ error) =>
             error !== undefined || !paying.isPaying ? next(error) : serve(sale, response, next).catch(next)
           await current.run(paying, () => pay(request, response, paid))
@@ -170,8 +171,8 @@ export const soldOnce = (options) => {
     }
 
   /**
-   * One sale: `work` is computed for a payment that is valid, and released once it is paid, as often as it is asked
-   * for. `bytes`: the payment as it was received; `request`: what is asked for (a text is its URL).
+   * One sale: `work` is computed for a valid payment, and released each time it is requested once it is paid. `bytes`:
+   * the payment as received; `request`: the purchase (a text is its URL).
    * @param {{
    *   client: Client, payment: any, requirements: any, request: Asked | string, bytes?: string | Uint8Array,
    *   work: () => Promise<Work> | Work
@@ -184,7 +185,7 @@ export const soldOnce = (options) => {
     return alone(sale.name, `${sale.exact} ${sale.request}`, async () => {
       const known = await sales.known(sale)
       if (known !== undefined) return known
-      // A payment with a claim and stored work was valid: it continues at the settle.
+      // A payment with a claim and stored work was valid: it resumes at the settle.
       let done = (await sales.claimOf(sale)) === undefined ? undefined : await sales.workOf(sale.name)
       if (done === undefined) {
         const verdict = await sales.verify(client, payment, requirements, sale)
@@ -212,8 +213,8 @@ const writeWithheld = (response, withheld, payment) => {
 }
 
 /**
- * Stores the header of a paid answer before the answer leaves, and says what is known where the payment middleware
- * would ask for a new payment.
+ * Stores the header of a paid answer before it is sent. Sends the known state instead of the middleware's request for a
+ * new payment.
  * @param {any} response @param {{ withheld?: Withheld }} paying @param {any} payment
  * @param {(header: string) => Promise<unknown>} note
  */
@@ -231,7 +232,7 @@ const guardEnd = (response, paying, payment, note) => {
   }
 }
 
-/** Buffers what a handler answers; `keep` gives what is written instead once it has ended. */
+/** Buffers a handler's answer. When it has ended, writes the result of `keep` instead. */
 const capture = (
   /** @type {any} */ response,
   /** @type {(work: Work) => Promise<Work>} */ keep,

@@ -1,6 +1,6 @@
 // The `upto` scheme for both sides of a sale, in the interface of the official packages, and usable without them. The
-// buyer's side signs a maximum: one call of the settlement contract, all arguments but the amount, and below it the
-// allowance and its end. It builds what it signs itself and reads from the ledger only its newest number and the
+// buyer's side signs a maximum: one call of the settlement contract with all arguments except the amount, and below it
+// the allowance and its end. It builds the signed bytes itself and reads from the ledger only its newest number and the
 // contract's code, which it compares with the expected code. The seller's side copies the facilitator's announcement
 // into its terms. The scheme is proposed, and its contract has not been audited.
 import {
@@ -27,7 +27,7 @@ export interface UptoClientOptions {
   readonly assets?: ReadonlyArray<string>
   /** Default the test network's. */
   readonly networkPassphrase?: string
-  /** sha256, hex, of the only contract code that this buyer signs for. Default the one of this project. */
+  /** sha256, hex, of the only contract code that this buyer signs for. Default: this project's contract. */
   readonly wasmHash?: string
 }
 

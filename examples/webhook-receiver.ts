@@ -11,17 +11,17 @@ export interface Event {
   /** `settlement.recorded`, `.settled`, `.failed`, `.expired` or `.unresolved`. */
   readonly type: string
   readonly timestamp: string
-  /** The settlement as `GET /settlements` gives it; `status` and `transaction` show its state. */
+  /** The settlement in the form of `GET /settlements`; `status` and `transaction` show its state. */
   readonly data: {
     readonly status: string
     readonly transaction: string
-    /** Of a payment that failed: why, in a sentence. */
+    /** For a failed payment: the reason, as a sentence. */
     readonly errorMessage?: string
     readonly [field: string]: unknown
   }
 }
 
-/** Seconds by which a message may be older or newer than this clock: an old one may be a replay. */
+/** Maximum age or lead of a message, seconds: an old message may be a replay. */
 const toleranceSeconds = 300
 
 const keyOf = (secret: string): Buffer =>
@@ -52,13 +52,13 @@ export const startReceiver = (
     for await (const chunk of request) body += chunk
     const event = readEvent(request.headers, body, secret)
     if (event !== undefined) {
-      // A settlement that was lost with a database and stored again from the ledger comes with another id.
+      // A settlement that was lost with a database and stored again from the ledger has another id.
       const keys = [String(request.headers["webhook-id"]), `${event.type} ${event.data.transaction}`]
       const isNew = !keys.some((key) => seen.has(key))
       for (const key of keys) seen.add(key)
       if (isNew) onEvent(event)
     }
-    // Any status but 2xx is retried later.
+    // Any status except 2xx is retried later.
     response.writeHead(event === undefined ? 401 : 204).end()
   })
   return new Promise((resolve) =>
@@ -74,8 +74,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   if (secret === undefined) throw new Error("WEBHOOK_SECRET is required")
   const { url } = await startReceiver(
     secret,
-    // Deliver at `settlement.settled` alone; after `.recorded` and `.unresolved` wait. At `.failed` and `.expired` the
-    // message says what the ledger shows: nothing moved, or which other transaction used the buyer's signature.
+    // Deliver only at `settlement.settled`; after `.recorded` and `.unresolved` wait. At `.failed` and `.expired` the
+    // message has the ledger's result: nothing moved, or which other transaction used the buyer's signature.
     ({ data, type }) => console.log(`${type}: ${data.transaction} is ${data.status}`, data.errorMessage ?? ""),
     Number(process.env["PORT"] ?? 3001)
   )

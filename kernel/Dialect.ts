@@ -1,6 +1,6 @@
 // Two spellings of one wire. The specification's names are neutral (`ledger:testnet`, `invalid_ledger_…`,
-// `extensions.catalog`); the live x402 ecosystem says `stellar:testnet`, `invalid_stellar_…`, `extensions.bazaar`. All
-// other modules use the neutral form only; this module is the one place that maps between them. Pure.
+// `extensions.catalog`); the live x402 ecosystem uses `stellar:testnet`, `invalid_stellar_…`, `extensions.bazaar`. All
+// other modules use only the neutral form; this module maps between the two. Pure.
 import { Option } from "effect"
 
 export type Dialect = "ledger" | "stellar"
@@ -50,7 +50,7 @@ export const neutralReason = (reason: string): string =>
 
 const extensionSpellings: ReadonlyArray<readonly [neutral: string, stellar: string]> = [["catalog", "bazaar"]]
 
-/** The neutral key of an extension; a key without two spellings is itself. */
+/** The neutral key of an extension; a key with one spelling stays unchanged. */
 export const neutralExtension = (key: string): string =>
   extensionSpellings.find(([, stellar]) => stellar === key)?.[0] ?? key
 

@@ -1,25 +1,25 @@
-// The startup banner: where the parts of the process answer, and what to try first. A plugin adds its line while its
-// Layer is built, so the printer need not know the plugins. Lines are for people and never parsed; they hold addresses
-// and fixed sentences, no secret and no external text.
+// The startup banner: the addresses of the process's parts, and a first thing to try. A plugin adds its line while its
+// Layer is built, so the printer does not depend on the plugins. Lines are for people and never parsed; they hold
+// addresses and fixed sentences, no secret and no external text.
 import { Context, Effect, Layer } from "effect"
 
 export interface BannerLine {
   /** A label of the address: `ledger`. */
   readonly label: string
-  /** Addresses, one a line. */
+  /** Addresses, one per line. */
   readonly where: ReadonlyArray<string>
 }
 
 export class StartupBanner extends Context.Service<
   StartupBanner,
   {
-    /** Adds a line, or an effect that returns it when the banner is printed: an address may be known only then. */
+    /** Adds a line, or an effect that returns it when the banner is printed: an address may be available only then. */
     readonly add: (line: BannerLine | Effect.Effect<BannerLine>) => Effect.Effect<void>
-    /** A sentence on what to try first; printed after the lines, `{url}` in it being the process's own address. */
+    /** A sentence on what to try first; printed after the lines, `{url}` in it becomes the process's own address. */
     readonly suggest: (sentence: string) => Effect.Effect<void>
     /** A command of this program to try first; how a person types it depends on how the program was installed. */
     readonly tryCommand: (command: "pay") => Effect.Effect<void>
-    /** The headline, in place of the default, for a process with a purpose of its own. */
+    /** The headline of a process with a special purpose; it replaces the default. */
     readonly title: (words: string) => Effect.Effect<void>
     /** All that was added, in order. */
     readonly read: Effect.Effect<{

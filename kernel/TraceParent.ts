@@ -1,5 +1,5 @@
 // Trace propagation: the current span as W3C's `traceparent`, for a row that another process reads and for a call to
-// another program. An untraced fiber has none.
+// another program. Undefined for an untraced fiber.
 import { Effect, type Fiber, Option, type Tracer } from "effect"
 import { HttpTraceContext } from "effect/http"
 
@@ -8,16 +8,19 @@ const encoded = (span: Tracer.AnySpan): string | undefined =>
     ? `00-${span.traceId.padStart(32, "0")}-${span.spanId}-${span.sampled ? "01" : "00"}`
     : undefined
 
-/** The current span of a traced fiber: its own, or the caller's, whose trace is then passed on unchanged. */
+/**
+ * The current span of a traced fiber: the fiber's span, or the caller's, which then passes through with its trace
+ * unchanged.
+ */
 export const traceParentIn = ({ cache: { span } }: Fiber.Fiber<unknown, unknown>): string | undefined =>
   span === undefined ? undefined : encoded(span)
 
-/** The current place. */
+/** `traceparent` of the current fiber. */
 export const currentTraceParent: Effect.Effect<string | undefined> = Effect.withFiber((fiber) =>
   Effect.succeed(traceParentIn(fiber))
 )
 
-/** The effect as a part of the trace in which `traceparent` was written; untraced when there is none. */
+/** Runs the effect as a part of the trace that `traceparent` names; untraced without one. */
 export const continueTrace =
   (name: string, traceparent: string | undefined) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {

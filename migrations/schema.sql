@@ -403,6 +403,12 @@ ALTER TABLE public.batch_store_claims ALTER COLUMN id ADD GENERATED ALWAYS AS ID
     CACHE 1
 );
 
+CREATE TABLE public.batch_store_identity (
+    one boolean DEFAULT true NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    CONSTRAINT batch_store_identity_one_check CHECK (one)
+);
+
 CREATE TABLE public.batch_store_policies (
     principal text NOT NULL,
     network text NOT NULL,
@@ -1356,6 +1362,9 @@ ALTER TABLE ONLY public.batch_store_charges
 
 ALTER TABLE ONLY public.batch_store_claims
     ADD CONSTRAINT batch_store_claims_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.batch_store_identity
+    ADD CONSTRAINT batch_store_identity_pkey PRIMARY KEY (one);
 
 ALTER TABLE ONLY public.batch_store_policies
     ADD CONSTRAINT batch_store_policies_pkey PRIMARY KEY (principal, network, token);

@@ -1,5 +1,5 @@
-// The program: every plugin in dependency order, with the kernel's drivers below them. A profile chooses from it. It
-// imports nothing of a platform: the ports that plugins need are provided from outside.
+// The program: every plugin in dependency order, on top of the kernel's drivers. A profile chooses from it. It imports
+// nothing platform-specific: the ports that plugins need are provided from outside.
 import * as Migrations from "../kernel/database/Migrations.ts"
 import { drivers } from "../kernel/drivers.ts"
 import { gather } from "../kernel/config/gather.ts"
@@ -7,18 +7,12 @@ import type { Declared } from "../kernel/config/NetworkKeys.ts"
 import type { SettingsSource } from "../kernel/config/Settings.ts"
 import type { Catalogue } from "../kernel/plugin/Loader.ts"
 import { catalogue } from "../kernel/plugin/Plugin.ts"
-import { plugin as analytics } from "../plugins/analytics/plugin.ts"
+import { loadPlugin } from "./loadPlugin.ts"
 import { plugin as batchStore } from "../plugins/batch-store/plugin.ts"
 import { plugin as catalog } from "../plugins/catalog/plugin.ts"
-import { plugin as dashboard } from "../plugins/dashboard/plugin.ts"
-import { plugin as demo } from "../plugins/demo/plugin.ts"
 import { plugin as ledgerLocal } from "../plugins/ledger-local/plugin.ts"
 import { plugin as mcpTools } from "../plugins/mcp-tools/plugin.ts"
 import { plugin as mcpToolsPay } from "../plugins/mcp-tools-pay/plugin.ts"
-import { plugin as receipts } from "../plugins/receipts/plugin.ts"
-import { plugin as prepare } from "../plugins/prepare/plugin.ts"
-import { plugin as searchLexical } from "../plugins/search-lexical/plugin.ts"
-import { plugin as searchSemantic } from "../plugins/search-semantic/plugin.ts"
 import { plugin as webhooks } from "../plugins/webhooks/plugin.ts"
 import { plugin as x402Batch } from "../plugins/x402-batch/plugin.ts"
 import { plugin as x402BatchLocal } from "../plugins/x402-batch-local/plugin.ts"
@@ -26,7 +20,20 @@ import { plugin as x402Exact } from "../plugins/x402-exact/plugin.ts"
 import { plugin as x402Upto } from "../plugins/x402-upto/plugin.ts"
 import { plugin as x402UptoLocal } from "../plugins/x402-upto-local/plugin.ts"
 
-/** Drivers and plugins over one source of settings. The embedded ledger starts before the driver that speaks to it. */
+// The optional ones: without one of them the rest works.
+const [analytics, dashboard, demo, prepare, receipts, searchLexical, searchSemantic] = await Promise.all([
+  loadPlugin("analytics", () => import("../plugins/analytics/plugin.ts")),
+  loadPlugin("dashboard", () => import("../plugins/dashboard/plugin.ts")),
+  loadPlugin("demo", () => import("../plugins/demo/plugin.ts")),
+  loadPlugin("prepare", () => import("../plugins/prepare/plugin.ts")),
+  loadPlugin("receipts", () => import("../plugins/receipts/plugin.ts")),
+  loadPlugin("search-lexical", () => import("../plugins/search-lexical/plugin.ts")),
+  loadPlugin("search-semantic", () => import("../plugins/search-semantic/plugin.ts"))
+])
+
+/**
+ * Drivers and plugins that read the same settings. The embedded ledger starts before the driver that connects to it.
+ */
 export const makeCatalogue = (source: SettingsSource): Catalogue => {
   const [settings, supervisor, health, ...others] = drivers(source, (): Declared => gather(plugins))
   const plugins = catalogue(

@@ -1,5 +1,6 @@
-// Which process, profile and database answered an operator's command, as one line on stderr: an answer from the wrong
-// database resembles the right one. Of a server's URL it shows the host and the database's name alone.
+// Reports on stderr, in one line, which process, profile and database answered an operator's command, because an answer
+// from the wrong database resembles the right one. For a server it shows only the host and the database's name, not
+// the URL.
 import { Option, Redacted } from "effect"
 import { existsSync } from "node:fs"
 import { join, resolve } from "node:path"
@@ -22,7 +23,7 @@ export const embeddedFolder = ({ tree }: Pick<Profile, "tree">, stateFolder: str
   return typeof named === "string" && named !== "" ? resolve(stateFolder, named) : undefined
 }
 
-/** Whether a profile says where its database is. */
+/** True if a profile configures a database. */
 export const namesDatabase = (profile: Pick<Profile, "secret" | "tree">): boolean =>
   Option.isSome(profile.secret("DATABASE_URL")) || embeddedFolder(profile, "") !== undefined
 
@@ -36,7 +37,7 @@ export const describeDatabase = (profile: Pick<Profile, "secret" | "tree">, stat
     }
   })
 
-/** The line of a running process. `isOverridden`: the command names settings, which are not those of the process. */
+/** The line for a running process. `isOverridden`: the command has `--set`, which the process ignores. */
 export const answeredByProcess = (folder: string, instance: Instance, isOverridden = false): string => {
   const { databaseName = instance.database, pid, profile, url } = instance
   const at = url === undefined ? "" : `, ${url}`
@@ -45,8 +46,8 @@ export const answeredByProcess = (folder: string, instance: Instance, isOverridd
 }
 
 /**
- * The line of a command that asked no process. `local` is what `--profile` is without the flag. `source`: what it
- * answers from, when that is not the profile's database.
+ * The line for a command that ran without a process. `local` is the default of `--profile`. `source`: the source of its
+ * answer, if that is not the profile's database.
  */
 export const answeredHere = (
   profile: Profile,
@@ -64,30 +65,30 @@ export const answeredHere = (
   return `answered by this command itself, not by a running process (${where})${unasked}`
 }
 
-/** A person's three ways to say which facilitator is meant. */
+/** Three ways to select a facilitator. */
 const ways = "name its folder with --state DIR, its profile with --profile, or its PostgreSQL server with DATABASE_URL"
 
-/** Nothing was ever started over the folder. */
+/** The folder has never been used by a process. */
 export const neverStartedOver = (stateFolder: string): string =>
   `nothing was ever started over ${resolve(stateFolder)}, and a command creates nothing; ${ways}`
 
-/** A running process has the embedded database, and did not run the command. */
+/** A running process has the embedded database open and did not run the command. */
 export const heldBy = (holder: Instance, profile: string): string =>
   holder.profile === profile
     ? `${describeInstance(holder)}, has the embedded database and did not answer this command; its log may say why`
     : `${describeInstance(holder)}, has the embedded database; it answers this command with --profile ${holder.profile}`
 
-/** Why a profile without any database is refused: payments would be forgotten with the machine. */
+/** Why a profile without a database is refused: payments would be lost with the machine. */
 export const namesNoDatabase = (profile: Pick<Profile, "name">): string =>
   `profile ${profile.name} names no database: set DATABASE_URL to a PostgreSQL server; for the embedded database, ` +
   "which survives kill -9 but not a loss of power or of its folder, ask for it with " +
   "--set database.embedded_folder=FOLDER (`database` is the one in the folder of --state); another --profile may do so"
 
-/** What a part needs is not on the database. */
+/** The database does not have the tables of `owner`. */
 export const neverStartedOn = (owner: string, profile: Profile, stateFolder: string): string =>
   owner === "kernel"
     ? `nothing was ever started on the ${describeDatabase(profile, stateFolder)}; ${ways}`
     : `${owner} was never started on the ${describeDatabase(profile, stateFolder)}; enable it, or ${ways}`
 
-/** Whether there is an embedded database in the folder. */
+/** True if the folder contains an embedded database. */
 export const isDatabase = (folder: string): boolean => existsSync(join(folder, "PG_VERSION"))

@@ -1,6 +1,6 @@
 // The command line's side of `listenForOperators.ts`: an operator's command runs in the process that serves over the
-// state folder. It runs here when nothing serves, when another profile is named, or when DATABASE_URL names a database
-// that is not the running process's. What `--set` names is the running process's own affair, and that is said.
+// state folder. It runs here if no process serves, if `--profile` names another profile, or if DATABASE_URL names a
+// database other than the running process's. The running process ignores `--set`; its answer says so.
 import { Effect, Option, Schema } from "effect"
 import process from "node:process"
 import { answeredByProcess } from "./answeredBy.ts"
@@ -25,7 +25,10 @@ const isMeant = (instance: Instance, words: ReadonlyArray<string>, url: string |
   )
 }
 
-/** Has the running process run the command, and says which it was; None without one, or when it ended meanwhile. */
+/**
+ * Lets the running process execute the command, and adds which process it was. None if there is no process, or if it
+ * ended in the meantime.
+ */
 export const askRunning = Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
   const folder = flagIn(words, "state") ?? ".tollkeeper"
   const url = secretOf(process.env, "DATABASE_URL")

@@ -33,7 +33,7 @@ const hashOf = (text: string) => keccak_256(Buffer.from(text))
 const word = (value: string | number | bigint) => Buffer.from(BigInt(value).toString(16).padStart(64, "0"), "hex")
 const struct = (type: string, words: ReadonlyArray<Uint8Array>) => keccak_256(Buffer.concat([hashOf(type), ...words]))
 
-/** What is signed: EIP-712 over the draft's domain, `x402 receipt`, version 1, chain 1. */
+/** The signed digest: EIP-712 over the draft's domain, `x402 receipt`, version 1, chain 1. */
 export const attestationDigest = (payload: KeptAttestation["payload"]): Uint8Array => {
   const domain = struct("EIP712Domain(string name,string version,uint256 chainId)", [
     hashOf("x402 receipt"),

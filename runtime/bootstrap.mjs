@@ -1,6 +1,6 @@
 // Starts the program from a fresh checkout. Plain JavaScript without dependencies, because it runs before any are
-// installed. Installs the lockfile's packages when they differ from what is installed, and finds a Node that runs
-// TypeScript sources: the pinned one that npm installed, else the current one. A failure is one sentence and exit
+// installed. It installs the lockfile's packages if they differ from the installed ones, and finds a Node that runs
+// TypeScript sources: the pinned one that npm installed, otherwise the current one. A failure is one sentence and exit
 // code 1.
 import { spawn, spawnSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
@@ -69,9 +69,9 @@ export const isInstalled = (folder, { lenient = false } = {}) => {
 }
 
 /**
- * Installs the packages of `folder` unless they are present, with a message first, since it may take a minute.
- * `lenient` keeps to the lockfile as well, but tolerates a registry that lacks a program's builds for other machines,
- * which `npm ci` does not.
+ * Installs the packages of `folder` unless they are present. Prints a message first, since it may take a minute.
+ * `lenient` also follows the lockfile, but tolerates a registry that lacks a program's builds for other machines, which
+ * `npm ci` does not.
  */
 export const install = (folder, what, { lenient = false } = {}) => {
   if (isInstalled(folder, { lenient })) return
@@ -80,7 +80,7 @@ export const install = (folder, what, { lenient = false } = {}) => {
   const startedAt = Date.now()
   const npm = process.env.npm_execpath
   const [command, ...first] = npm !== undefined && /\.c?js$/.test(npm) ? [process.execPath, npm] : ["npm"]
-  // A package runs nothing while it is installed: none that Tollkeeper needs has to.
+  // No install scripts run, because no package of Tollkeeper needs one.
   const flags = ["--ignore-scripts", "--loglevel=error", "--no-fund", "--no-audit"]
   const { error, status } = spawnSync(command, [...first, ...words, ...flags], {
     cwd: folder,
@@ -95,7 +95,7 @@ export const install = (folder, what, { lenient = false } = {}) => {
 /** A Node that runs TypeScript by stripping its types: 24 from the installed packages, else this one from 22.19 on. */
 export const findNode = () => {
   const build = join(`node-${process.platform}-${process.arch}`, "bin", "node")
-  // In the package npm may have put it beside the program.
+  // In an installed package, npm may have put it next to the program.
   const installed = [join(root, "node_modules", build), join(root, "..", build)].find((file) => existsSync(file))
   if (installed !== undefined) return installed
   if (isAtLeast(process.versions.node, [22, 19])) return process.execPath
@@ -118,9 +118,9 @@ export const becomeOwn = (command, args, env = process.env) => {
 }
 
 /**
- * Runs a program as a child with the same streams; signals are forwarded, and its exit status is this one's. A terminal
- * sends an interrupt to both already, so that one is not forwarded. Under npm the program is also stopped when npm
- * is gone, which SIGKILL would otherwise hide.
+ * Runs a program as a child with the same streams, forwards signals, and exits with its status. A terminal already
+ * sends an interrupt to both processes, so we do not forward that one. Under npm, the program is also stopped when npm
+ * ends, because a SIGKILL of npm would not reach it.
  */
 export const become = (command, args, options) => {
   const child = spawn(command, args, { stdio: "inherit", ...options })

@@ -1,12 +1,13 @@
 // The entry of the `tollkeeper` command. Plain JavaScript, so that our own module hooks (`loading.mjs`) are installed
 // before any TypeScript is loaded. One-shot commands, and the tools, which an agent starts with every conversation,
-// also use Node's compile cache; a long-running process would hold it beside the program, 16 MB, and does without.
+// also use Node's compile cache. A long-running process does not, because the cache would occupy 16 MB for its
+// lifetime.
 import * as modules from "node:module"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { endWithParent, environmentOf, lacks, nodeIssue } from "./system.mjs"
 
-// Before anything that an older Node does not have is loaded.
+// Checked before any module that an older Node cannot load.
 const issue = "Deno" in globalThis ? undefined : nodeIssue(process.versions.node)
 if (issue !== undefined) {
   console.error(`tollkeeper: ${issue}`)

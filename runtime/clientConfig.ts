@@ -94,7 +94,7 @@ const forRegistry = (host: string, asksForKey: boolean, version: string): unknow
   }
 }
 
-/** The text for a client; undefined for the registry when the server has no public address. */
+/** The text for a client; undefined for the registry if the server has no public address. */
 export const clientConfig = (form: ClientForm, reached: Reached, version: string): string | undefined => {
   if (form === "codex") return forCodex(reached)
   if (form === "any") return JSON.stringify(forAny(reached), null, 2)

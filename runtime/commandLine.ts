@@ -1,5 +1,5 @@
-// The `tollkeeper` command line. With the files beside it the only place that reads the environment or writes to the
-// terminal. A command for a running process is sent to it before any command module is loaded.
+// The `tollkeeper` command line. Only the files of this folder read the environment or write to the terminal. A command
+// for a running process is sent to it before any command module is loaded.
 import "effect/schema/SchemaJITCompiler/enable"
 import { Console, Effect, Option } from "effect"
 import { Command } from "effect/cli"
@@ -9,7 +9,7 @@ import { isStandaloneCommand, operatorFamilies, stateIssue } from "./operatorWor
 import { runCommands } from "./runCommands.ts"
 import { version } from "./version.ts"
 
-/** Long-running programs, whose stderr is a log. */
+/** Long-running programs; their stderr is a log. */
 const isServing = ["start", "tools"].includes(process.argv[2] ?? "")
 
 /** Runs a command in this process, by the commands of `commandTree.ts`. */

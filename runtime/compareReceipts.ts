@@ -1,12 +1,12 @@
-// What receipts and leaves claim against the settlements' rows, each difference by its member: a person with the
-// database's password can change a row that no hash covers. Settlements whose outcome was corrected have several
-// leaves, and are compared by `kernel/audit/compareLog.ts` alone.
+// Compares the claims of receipts and leaves with the settlements' rows, member by member: with the database's
+// password, a person can change a row that is not covered by a hash. Settlements with a corrected outcome have several
+// leaves; only `kernel/audit/compareLog.ts` compares them.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
 
 export interface ClaimedLeaf {
-  /** Where it is, in words. */
+  /** Its place, as text. */
   readonly name: string
   readonly record: Readonly<Record<string, unknown>>
   /** The row's own columns. */
@@ -34,14 +34,14 @@ type Wrong = (rule: string, subject: string, detail: string) => void
 type Values = Readonly<Record<string, unknown>>
 
 const hashOf = (text: string): string => `sha256:${createHash("sha256").update(text).digest("hex")}`
-/** Of a longer URL a receipt has the hash. */
+/** Above this length a receipt contains the URL's hash. */
 const resourceLengthMax = 256
 
 /** Names of members that differ. */
 const differing = (said: Values, expected: Values): ReadonlyArray<string> =>
   Object.keys(expected).filter((name) => said[name] !== expected[name])
 
-/** What a receipt must claim of a settlement's row. */
+/** Claims that a receipt must have according to a settlement's row. */
 const claimsOf = (row: SettlementRow): Values => {
   const isLong = row.resource !== null && row.resource.length > resourceLengthMax
   return {
@@ -58,7 +58,7 @@ const claimsOf = (row: SettlementRow): Values => {
   }
 }
 
-/** What a receipt must claim of its leaf's record. */
+/** Claims that a receipt must have according to its leaf's record. */
 const ofRecord = (record: Values): Values => ({
   network: record["network"],
   transaction: record["transaction"],
@@ -68,7 +68,7 @@ const ofRecord = (record: Values): Values => ({
   settlement: record["settlement"]
 })
 
-/** Compares the leaves, and the claims of their stored receipts by transaction. */
+/** Compares the leaves and, by transaction, the claims of their stored receipts. */
 export const compareReceipts = Effect.fn("audit.compareReceipts")(function* (
   leaves: ReadonlyArray<ClaimedLeaf>,
   claims: ReadonlyMap<string, Values>,

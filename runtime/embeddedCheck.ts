@@ -1,5 +1,5 @@
-// Checks of an embedded database that nothing serves: whether an archive is whole before anything is unpacked, and
-// whether every row of every table can be read once it is open. Nothing here changes a table.
+// Checks an embedded database that no process uses: whether an archive is complete before it is unpacked, and whether
+// every row of every table is readable once it is open. Nothing here changes a table.
 import { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -7,7 +7,7 @@ import { closeSync, fstatSync, openSync, readSync } from "node:fs"
 import type { EmbeddedDatabase } from "./platform/pglite.ts"
 
 const block = 512
-/** What every data folder has. */
+/** Files of every data folder. */
 const required = ["PG_VERSION", "global/pg_control"]
 
 const textAt = (header: Uint8Array, from: number, length: number): string => {
@@ -23,7 +23,7 @@ const octalAt = (header: Uint8Array, from: number, length: number): number =>
 const sumOf = (header: Uint8Array): number =>
   header.reduce((sum, byte, at) => sum + (at >= 148 && at < 156 ? 0x20 : byte), 0)
 
-/** Why a file is no whole archive of a data folder; undefined when it is one. */
+/** Why a file is not a complete archive of a data folder; undefined if it is. */
 export const archiveProblem = (path: string): string | undefined => {
   const file = openSync(path, "r")
   try {
@@ -46,11 +46,11 @@ export const archiveProblem = (path: string): string | undefined => {
   }
 }
 
-/** What an open database holds. */
+/** Contents of an open database. */
 export interface Holdings {
   readonly tables: number
   readonly rows: number
-  /** Tables of which a row cannot be read, with the database's words. */
+  /** Tables with an unreadable row, with the database's error message. */
   readonly unreadable: ReadonlyArray<{ readonly table: string; readonly why: string }>
   readonly settlements: number
   /** When the newest settlement was recorded, ISO 8601. */
@@ -73,7 +73,7 @@ export const examineRows = Effect.gen(function* () {
   const unreadable: Array<{ readonly table: string; readonly why: string }> = []
   let rows = 0
   for (const { name } of tables) {
-    // The text of a row reads what is stored beside it too.
+    // Converting a row to text also reads its out-of-line values.
     const counted = yield* Effect.result(
       sql.unsafe<{ rows: number }>(`select count(length(t::text))::int as rows from ${name} as t`)
     )
@@ -101,7 +101,7 @@ export const examineRows = Effect.gen(function* () {
 export const clientOf = ({ connect }: EmbeddedDatabase) =>
   PgClient.layer({ stream: connect, maxConnections: 1, username: "postgres", database: "postgres" } as never)
 
-/** A sentence of what is in it. */
+/** Describes the contents in one sentence. */
 export const holdingsText = ({ newest, rows, settlements, tables }: Holdings): string =>
   `${tables} tables, ${rows} rows, ${settlements} settlements` +
   (newest === undefined ? "" : `, the newest recorded at ${newest}`)

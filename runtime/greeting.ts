@@ -1,6 +1,6 @@
 // The startup banner, printed when the process is ready: addresses, and suggestions that plugins have added. On a
-// terminal it is a few lines; otherwise one JSON object, like the log beside it. Where a plugin has decided how the
-// process is reached, stdout may belong to a protocol: then it goes to stderr.
+// terminal it is a few lines; otherwise one JSON object, like the log. If a plugin decides how the process is reached,
+// stdout may belong to a protocol, so the banner goes to stderr.
 import { Console, Effect } from "effect"
 import { StartupBanner, type BannerLine } from "../kernel/StartupBanner.ts"
 import { ListenAt } from "../kernel/http/ListenAt.ts"
@@ -40,7 +40,10 @@ const sentenceOf = (title: string, lines: ReadonlyArray<BannerLine>): string =>
 /** The state folder of a start without flags. */
 const stateDefault = ".tollkeeper"
 
-/** What a person does next: a page, a payment, and the end. Addresses and folders are those of this very process. */
+/**
+ * Suggestions for a person's next steps: a page, a payment, and how to stop. Addresses and folders are this process's
+ * own.
+ */
 const hintsOf = (
   { commands, hints }: { readonly commands: ReadonlyArray<"pay">; readonly hints: ReadonlyArray<string> },
   stateFolder: string,

@@ -1,8 +1,8 @@
-// Node's module hooks for this program; Deno needs neither. The sources are TypeScript: their JavaScript is cached
-// beside the packages, which belong to the user that installed them, so that a process never holds Node's type
-// compiler (30 MB) for its lifetime; a source that differs from its cached one is compiled again. Of `effect` a file
-// loads the modules that it names, not the whole package. Plain JavaScript, because it runs before any of this. Run
-// directly it compiles everything (`node runtime/loading.mjs`), for an image whose user cannot write there.
+// Node's module hooks for this program; Deno does not need them. The sources are TypeScript. Their JavaScript is cached
+// next to the packages, which belong to the user that installed them, so that a process never keeps Node's type
+// compiler (30 MB) for its lifetime; a source that differs from its cached one is compiled again. A file loads only the
+// modules of `effect` that it names, not the whole package. Plain JavaScript, because it runs before any TypeScript.
+// Run directly it compiles everything (`node runtime/loading.mjs`), for an image whose user cannot write there.
 import { spawnSync } from "node:child_process"
 import { hash } from "node:crypto"
 import {
@@ -78,7 +78,7 @@ export const parts = {
   "effect/sql": ["SqlClient", "SqlError", "Statement"]
 }
 
-/** In place of an index: a module without a file, in our folder, so that it resolves the same packages. */
+/** Replaces an index: a module without a file, in our folder, so that it resolves the same packages. */
 const partsOf = (specifier) => `${own}runtime/parts-of/${specifier}.js`
 const texts = new Map(
   Object.entries(parts).map(([specifier, names]) => [
@@ -94,7 +94,7 @@ const kept = fileURLToPath(
   new URL(`../node_modules/.cache/tollkeeper/types-${process.versions.node}/`, import.meta.url)
 )
 
-/** Where a source's JavaScript is cached; its last line names what it was made from. */
+/** Path of a source's cached JavaScript; its last line is the hash of that source. */
 const placeOf = (url) => join(kept, `${hash("sha256", url.slice(own.length)).slice(0, 32)}.js`)
 const endOf = (source) => `\n//${hash("sha256", source)}`
 
@@ -109,7 +109,7 @@ const keptOf = (url, source) => {
 
 const withoutTypes = (source) => modules.stripTypeScriptTypes(source)
 
-/** Another process may be writing the same file. */
+/** Writes a temporary file and renames it, because another process may be writing the same file. */
 const keep = (url, source) => {
   const place = placeOf(url)
   const beside = `${place}.${process.pid}`
@@ -140,7 +140,7 @@ const isWritable = () => {
 }
 
 let hasCompiled = false
-/** Once, and in its own process, so that the type compiler's memory ends with it. */
+/** Once, and in a separate process, so that the type compiler's memory ends with it. */
 const compileBeside = () => {
   if (hasCompiled) return
   hasCompiled = true

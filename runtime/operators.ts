@@ -1,5 +1,5 @@
-// Runs an operator's commands within the serving process, on its own database (embedded or not), settings and keys. A
-// command is the one that runs standalone when nothing serves; here it uses the running services
+// Runs an operator's commands within the serving process, on its own database (embedded or not), settings and keys.
+// They are the same commands that run standalone without a serving process; here a command uses the running services
 // (`commands/CommandTarget.ts`), and its output is the response. `listenForOperators.ts` authorizes the requests.
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, type Context, Effect, Exit } from "effect"
@@ -18,6 +18,7 @@ import { Within } from "./commands/CommandTarget.ts"
 import { limits } from "./commands/limits.ts"
 import { receipts } from "./commands/receipts.ts"
 import { settlements } from "./commands/settlements.ts"
+import { sponsor } from "./commands/sponsor.ts"
 import { toolsBudget } from "./commands/toolsBudget.ts"
 import { webhooks } from "./commands/webhooks.ts"
 import { type Asked, operatorFamilies, type OperatorFamily } from "./operatorWords.ts"
@@ -34,6 +35,7 @@ const byFamily = {
   analytics,
   webhooks,
   keys,
+  sponsor,
   budget,
   batch,
   audit,

@@ -10,7 +10,7 @@ export const osUser = (): string => {
   try {
     return userInfo().username.slice(0, nameMax)
   } catch {
-    // A container's user may have a number alone.
+    // A container's user may only have a number.
     return `user ${process.getuid?.() ?? "unknown"}`
   }
 }

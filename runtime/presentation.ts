@@ -1,5 +1,5 @@
-// Presentation of command-line errors: requested help goes to stdout; an invalid command line gets the error, a
-// suggestion and where the help is, on stderr, without a page of help that would bury it.
+// Presentation of command-line errors. Requested help goes to stdout. For an invalid command line, stderr gets the
+// error, a suggestion and the help command, without a page of help that would bury them.
 import { Console, Effect } from "effect"
 import { type CliError, CliOutput } from "effect/cli"
 

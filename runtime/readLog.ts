@@ -1,6 +1,6 @@
-// The log's side of the audit, by SQL and hashing of its own: leaves in order, each the commitment to its record, the
-// root of every stored checkpoint and its signature, stored receipts; and a published copy of the log, which shows what
-// a restored database has lost. It shares nothing with the plugin but its tables and formats.
+// The log's side of the audit, with its own SQL and hashing: leaves in order, each as the commitment to its record, the
+// root of every stored checkpoint and its signature, and stored receipts. It also reads a published copy of the log,
+// which shows the losses of a restored database. It shares only tables and formats with the plugin.
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
@@ -10,9 +10,9 @@ import { compareReceipts } from "./compareReceipts.ts"
 import type { Mismatch } from "../kernel/audit/compare.ts"
 import type { LoggedOutcome, LogView } from "../kernel/audit/compareLog.ts"
 
-/** An outcome that was recorded this long ago is in the log. */
+/** An outcome recorded this long ago must be in the log. */
 const dueMillis = 10_000
-/** Seconds from the choice of a checkpoint's key until it is stored, at most. */
+/** Maximum seconds from the choice of a checkpoint's key until the checkpoint is stored. */
 const storedWithinSeconds = 60
 
 interface LeafRow {
@@ -35,7 +35,7 @@ const sha = (...parts: ReadonlyArray<string | Uint8Array>): Buffer => {
   return hash.digest()
 }
 
-/** Roots of a growing tree: the complete subtrees of what was added, highest first. */
+/** Roots of a growing tree: the complete subtrees of its entries, highest first. */
 const makeFrontier = () => {
   const subtrees: Array<{ readonly height: number; readonly hash: Buffer }> = []
   return {
@@ -72,7 +72,7 @@ const makeTileRoots = () => {
   return { roots, add: (entry: Uint8Array): void => add(sha(Buffer.of(0), entry), 0) }
 }
 
-/** The stored roots of an epoch's full tiles against those of its leaves. */
+/** Compares the stored roots of an epoch's full tiles with the roots computed from its leaves. */
 const compareNodes = (
   epoch: number,
   size: number,
@@ -98,7 +98,7 @@ interface KeyRow {
 type Copy = Awaited<ReturnType<typeof readNewest>>
 type Wrong = (rule: string, subject: string, detail: string) => void
 
-/** The leaves of one epoch, and the roots at the sizes that are asked for. */
+/** The leaves of one epoch, and the roots at the requested sizes. */
 const readLeaves = (rows: ReadonlyArray<LeafRow>, sizes: ReadonlySet<number>, wrong: Wrong) => {
   const frontier = makeFrontier()
   const roots = new Map<number, string>()
@@ -119,7 +119,7 @@ const readLeaves = (rows: ReadonlyArray<LeafRow>, sizes: ReadonlySet<number>, wr
 
 const keyLine = (event: string, kid: string, key: string, seconds: number) => `${event} ${kid} ${key} at ${seconds}`
 
-/** An entry of a key's history; undefined for any other, and for one that is none. */
+/** An entry of a key's history; undefined for any other entry, and for an invalid one. */
 const keyLineOf = ({ entry }: LeafRow): string | undefined => {
   if (entry[0] !== 2) return undefined
   try {
@@ -130,7 +130,7 @@ const keyLineOf = ({ entry }: LeafRow): string | undefined => {
   }
 }
 
-/** What the log says of its keys against the table that did.json is made of. */
+/** Compares the log's key entries with the table from which did.json is made. */
 const compareKeys = (keys: ReadonlyArray<KeyRow>, leaves: ReadonlyArray<LeafRow>, wrong: Wrong): void => {
   const logged = new Set(leaves.flatMap((leaf) => keyLineOf(leaf) ?? []))
   const served = new Set<string>()
@@ -152,7 +152,7 @@ interface StoredReceipt {
   readonly isLogged: boolean
 }
 
-/** The claims of stored receipts, by the row's transaction; what no receipt can be is named. */
+/** The claims of stored receipts, by the row's transaction. Reports invalid receipts. */
 const readClaims = (stored: ReadonlyArray<StoredReceipt>, wrong: Wrong) => {
   const claims = new Map<string, Record<string, unknown>>()
   for (const { isLogged, jws, network, transaction } of stored) {
@@ -169,7 +169,7 @@ const readClaims = (stored: ReadonlyArray<StoredReceipt>, wrong: Wrong) => {
   return claims
 }
 
-/** The leaf of an outcome, whose record can be read. */
+/** The leaf of an outcome, if its record is readable. */
 const claimedLeaf = ({ epoch, index, record, ...columns }: LeafRow) => {
   try {
     return record === null ? [] : [{ ...columns, name: `leaf ${index} of epoch ${epoch}`, record: JSON.parse(record) }]
@@ -178,7 +178,7 @@ const claimedLeaf = ({ epoch, index, record, ...columns }: LeafRow) => {
   }
 }
 
-/** The log's keys as a document of its host has them. */
+/** The log's keys in the format of its host's DID document. */
 const documentOf = (host: string, keys: ReadonlyArray<KeyOfLog>) => {
   const id = `did:web:${encodeURIComponent(host)}`
   const verificationMethod = keys.map(({ from, key, kid, until }) => ({
@@ -201,7 +201,7 @@ export const readPublished = Effect.fn("audit.readPublished")(function* (place: 
   return { origin, size, root: Buffer.from(root, "hex").toString("base64") }
 })
 
-/** Compares a published copy, a folder or URL, with what the database has of its epoch. */
+/** Compares a published copy, a folder or URL, with the database's data of its epoch. */
 const readCopy = async (copy: Copy, did: unknown, byOrigin: ReadonlyMap<string, ReadonlyArray<LeafRow>>) => {
   const issues: Array<Mismatch> = []
   const tree = await openCheckpoint(copy.note, did, NaN)
@@ -225,8 +225,9 @@ const readCopy = async (copy: Copy, did: unknown, byOrigin: ReadonlyMap<string, 
 }
 
 /**
- * Reads the log from the database; with `copy`, compares what was published with it. Whatever grows meanwhile is read
- * after what it is compared with: the copy before the database, ended settlements and checkpoints before the leaves.
+ * Reads the log from the database; with `copy`, compares the published copy with it. To tolerate growth, each part is
+ * read after the part that it must contain: the copy before the database, ended settlements and checkpoints before the
+ * leaves.
  */
 export const readLog = Effect.fn("audit.readLog")(function* (copy: string | undefined) {
   const sql = yield* SqlClient.SqlClient
@@ -250,7 +251,7 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
       principal, payer, pay_to as "payTo" from receipts_leaves order by epoch, index`
   const sizes = new Map(epochs.map(({ epoch, size }) => [epoch, size]))
   const leaves = all.filter(({ epoch, index }) => index < (sizes.get(epoch) ?? 0n))
-  // A receipt and its leaf are written together: of one statement, neither is without the other.
+  // A receipt and its leaf are written together, so in one statement we see both or neither.
   const stored = yield* sql<StoredReceipt>`select encode(transaction, 'hex') as transaction, network, jws,
       exists (select 1 from receipts_leaves l where l.transaction = r.transaction) as "isLogged"
     from receipts_receipts r`
@@ -272,7 +273,7 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
     if (rows.length !== Number(size)) wrong("log size", `epoch ${epoch}`, `has ${rows.length} leaves, says ${size}`)
     for (const { note, root, signed: signedAt, size: at } of own) {
       const name = `checkpoint ${at} of epoch ${epoch}`
-      // It is stored a moment after its key was chosen.
+      // The checkpoint is stored a moment after its key was chosen.
       const seconds = signedAt.getTime() / 1_000 - storedWithinSeconds
       const signed = yield* Effect.promise(() => openCheckpoint(note, did, seconds).catch((): undefined => undefined))
       if (signed === undefined) wrong("checkpoint", name, "is not signed by a key of the log that was in force")

@@ -5,7 +5,7 @@ import { CliError } from "effect/cli"
 import { sayRefusal } from "./logging.ts"
 import { sentenceOf } from "./sentence.ts"
 
-/** Reports the cause; `isServing` for a program whose stderr is a log. */
+/** Reports the cause. `isServing`: the program's stderr is a log. */
 export const report = (cause: Cause.Cause<unknown>, isServing: boolean): Effect.Effect<void> => {
   if (CliError.isCliError(Cause.squash(cause))) return Effect.void
   const sentence = sentenceOf(cause)

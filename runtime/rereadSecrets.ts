@@ -11,7 +11,7 @@ import {
   type RereadReplica
 } from "../kernel/accounts/KeyRevisions.ts"
 
-/** The act comes first: a key that is to lose its access loses it also while no row can be written. */
+/** The action comes first: a key that loses access must lose it even if the database accepts no row. */
 const recordedReread = <E extends { readonly message: string }>(
   services: Context.Context<never>,
   reread: Effect.Effect<ReadonlyArray<RereadReplica>, E>,

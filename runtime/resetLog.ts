@@ -1,7 +1,7 @@
 // Resets the write-ahead log of an embedded database that does not open, as `pg_resetwal` does, which PGlite lacks: an
-// empty log with one shutdown checkpoint, and a control file that points to it. What was written since the last
-// checkpoint and had not reached the tables is lost, and a transaction of that time may be there in part. Without a
-// control file, one of a new database of this program takes its place, with counters beyond all that the folder shows.
+// empty log with one shutdown checkpoint, and a control file that points to it. Changes since the last checkpoint that
+// had not reached the tables are lost, and a transaction from that time may be there in part. Without a control file,
+// the one from a new database of this program takes its place, with counters higher than any in the folder.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -32,7 +32,7 @@ export const crc32c = (...parts: ReadonlyArray<Uint8Array>): number => {
 
 const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** Where the checksum is; undefined in a file that is damaged. */
+/** Offset of the checksum; undefined in a damaged file. */
 export const checksumOffset = (control: Uint8Array): number | undefined => {
   for (let offset = 200; offset <= 400; offset += 4)
     if (viewOf(control).getUint32(offset, true) === crc32c(control.subarray(0, offset))) return offset
@@ -45,7 +45,7 @@ const segmentName = (segment: bigint): string => {
   return `00000001${hex(segment / perId)}${hex(segment % perId)}`
 }
 
-/** The segment after all that are there, and after the one that the control file names. */
+/** The first segment after all existing ones, and after the control file's. */
 const nextSegment = (folder: string, control: Uint8Array): bigint => {
   const names = existsSync(folder) ? readdirSync(folder).filter((name) => /^[0-9A-F]{24}$/.test(name)) : []
   const perId = 0x1_0000_0000n / BigInt(segmentSize)
@@ -54,7 +54,7 @@ const nextSegment = (folder: string, control: Uint8Array): bigint => {
   return [...found, pointed].reduce((most, one) => (one > most ? one : most), 0n) + 1n
 }
 
-/** A control file made of a new database's: its counters are beyond what the folder's files show. */
+/** A control file made from a new database's: its counters are higher than any in the folder's files. */
 const replaced = (database: string, template: Uint8Array): Uint8Array => {
   const control = Uint8Array.from(template)
   const pages = readdirSync(join(database, "pg_xact"))
@@ -97,7 +97,7 @@ export interface Template {
   readonly log: Uint8Array
 }
 
-/** Resets the log of a folder that nothing uses; says whether the control file had to be replaced. */
+/** Resets the log of a folder that no process uses. Returns whether the control file had to be replaced. */
 export const resetLog = (database: string, template: Template): { readonly isControlReplaced: boolean } => {
   const path = join(database, "global", "pg_control")
   const found = existsSync(path) ? new Uint8Array(readFileSync(path)) : new Uint8Array()
@@ -128,7 +128,7 @@ export const resetLog = (database: string, template: Template): { readonly isCon
   return { isControlReplaced: !isWhole }
 }
 
-/** What is wrong with a database's folder, by its files alone; undefined when nothing shows. */
+/** Finds damage in a database's folder by its files; undefined if there are no signs. */
 export const damageOf = (database: string): string | undefined => {
   const path = join(database, "global", "pg_control")
   if (!existsSync(path)) return "its control file (global/pg_control) is missing"

@@ -1,5 +1,5 @@
-// `npm run pay` and `npm run tollkeeper` on any checkout, as `start.mjs` is for `npm start`: installs what is missing,
-// finds a Node that runs TypeScript, and becomes the program that the first argument names, relative to the project.
+// `npm run pay` and `npm run tollkeeper` on any checkout, as `start.mjs` is for `npm start`: installs missing packages,
+// finds a Node that runs TypeScript, and becomes the program in the first argument, relative to the project.
 import { become, becomeOwn, findNode, install, refuseOldNode, root } from "./bootstrap.mjs"
 import { join } from "node:path"
 import process from "node:process"

@@ -15,7 +15,7 @@ export const tollkeeper = Command.make("tollkeeper").pipe(
   Command.withDescription("An x402 payment facilitator for the Stellar ledger")
 )
 
-/** `isServing` for a long-running program, whose stderr is a log. */
+/** `isServing` for a long-running program; its stderr is a log. */
 export const runCommands = <E, R>(commands: Effect.Effect<void, E, R>, isServing: boolean): void => {
   const main = commands.pipe(
     Effect.tapCause((cause) => (isAsked(cause) ? Effect.void : report(cause, isServing))),

@@ -4,7 +4,7 @@
 import { Cause } from "effect"
 import { field, errorMessage } from "../kernel/database/errorMessage.ts"
 
-/** Remedies by errno. A code that is absent has no remedy. */
+/** Remedies by errno. A missing code has no remedy. */
 const ofTheSystem: Readonly<Record<string, string>> = {
   EROFS: "the file system is read-only; choose a folder that can be written with --state DIR",
   EACCES: "this user may not do that; give the user the right, or choose another folder with --state DIR",
@@ -84,7 +84,7 @@ const ofPort = (error: object): string => {
   }
 }
 
-/** Remedies by error tag, where the message itself has none. */
+/** Remedies by error tag, for messages without one. */
 const remedies: Readonly<Record<string, string>> = {
   SettingsRefused: "`tollkeeper config schema` lists every setting, `tollkeeper config check` tries a profile",
   SqlError: "`tollkeeper doctor` checks the database",
@@ -122,7 +122,7 @@ export const sentenceOf = (cause: Cause.Cause<unknown>, { isAdvised = true } = {
     return oneLine(`${typeof subject === "string" ? `${subject}: ` : ""}${firstSentence(what)}: ${system}`)
   }
   const tag = field(error, "_tag")
-  // A secret that cannot be read is thrown wherever it is asked for, and no defect.
+  // An unreadable secret is thrown wherever it is read, but it is not a defect.
   if (typeof tag !== "string" || (Cause.hasDies(cause) && tag !== "SecretUnreadable")) return undefined
   const remedy = isAdvised ? remedies[tag] : undefined
   const words = reported === "" ? `${tag}, without a word of why` : reported

@@ -1,7 +1,7 @@
-// One process from a profile: the platform's ports, the plugins that the profile names, and then, when all of them are
-// started, the listener. So migrations are done and every refusal is reported before a port opens. On a signal the
-// listener stops first and answers requests in flight, for five seconds at most and each response the last of its
-// connection; then the plugins stop in reverse. An actor that gives up ends the process.
+// One process from a profile: the platform's ports, the profile's plugins, and, once all of them are started, the
+// listener. So migrations are done and every refusal is reported before a port opens. On a signal the listener stops
+// first and answers requests in flight, for five seconds at most, with each response the last of its connection; then
+// the plugins stop in reverse order. An actor that gives up ends the process.
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeHttpPlatform from "@effect/platform-node/NodeHttpPlatform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -37,6 +37,8 @@ import { PluginStates } from "../kernel/plugin/PluginStates.ts"
 import { RouteClaims } from "../kernel/plugin/Routes.ts"
 import { Supervisor } from "../kernel/actor/Supervisor.ts"
 import { embeddedFolder, namesDatabase, namesNoDatabase } from "./answeredBy.ts"
+import { addKeptActs } from "../kernel/settlement/operators/keptActs.ts"
+import { OperatorAuditLog } from "../kernel/settlement/operators/OperatorAuditLog.ts"
 import { makeCatalogue } from "./App.ts"
 import * as FolderLock from "./platform/folderLock.ts"
 import { readDisk } from "./platform/nodeDisk.ts"
@@ -64,13 +66,12 @@ export interface ServeOptions {
   /** False starts everything but the listener; default true. */
   readonly listens?: boolean
   readonly profile: Profile
-  /** Folder of this process's state; made when missing, for this user alone. */
+  /** Folder of this process's state; created if missing, only for this user. */
   readonly stateFolder: string
   /** The database's source: `databaseAt`, or a test's own. */
   readonly database: Layer.Layer<DatabaseSource, never, Path.Path>
   /**
-   * Called once the listener answers, with the address it is bound to (none, when it listens nowhere) and the services
-   * that were started.
+   * Called once the listener answers, with its bound address (undefined without a listener) and the started services.
    */
   readonly onReady: (
     address: { readonly host: string; readonly port: number } | undefined,
@@ -88,7 +89,7 @@ const drainTimeout = "5 seconds"
 /** Paths are compared case-sensitively, so that a different spelling cannot bypass a rule in front of this process. */
 const router = HttpRouter.layer.pipe(Layer.provide(Layer.succeed(HttpRouter.RouterConfig, { caseSensitive: true })))
 
-/** Without caller keys the facilitator is for this machine only, unless the profile says otherwise (rules 2). */
+/** Without caller keys the facilitator serves only this machine, unless the profile configures a host (rules 2). */
 const listenHost = (host: string | undefined, services: Context.Context<never>): string =>
   host ?? (Option.exists(Context.getOption(services, Keys), (keys) => keys.keyed()) ? "0.0.0.0" : "127.0.0.1")
 
@@ -114,8 +115,8 @@ export const databaseAt = (profile: Omit<Profile, "plugins">, stateFolder: strin
   })
 
 /**
- * Refuses a profile whose payments would be kept nowhere that was asked for, before anything is made: a container that
- * is made anew would have forgotten them.
+ * Refuses a profile that configures no storage for payments, before anything is created: a replaced container would
+ * lose them.
  */
 export const requireNamedDatabase = (profile: Profile): Effect.Effect<void, DatabaseRefused> =>
   Effect.match(Loader.select(makeCatalogue(profile), profile.plugins), {
@@ -132,7 +133,7 @@ const additionsMax = 48
 
 /**
  * The initial services of every request, flattened. A request adds to them a dozen times: itself, its notes, its scope
- * and its log annotations; by the library's default each eighth time copies all services of the process.
+ * and its log annotations. With the library's default, each eighth addition copies all services of the process.
  */
 const forRequests = <R>(context: Context.Context<R>): Context.Context<R> =>
   Context.makeUnsafe(new Map(context.mapUnsafe), { maxDepth: additionsMax })
@@ -159,7 +160,7 @@ const guarded = (
     onSome: (authentication) => slowWrongKeys(authentication)(answer)
   })
   const rules = { host: of.host, allowedHosts: lower(of.section.allowed_hosts), allowedOrigins }
-  // Outside of all: an allowed page reads errors and refusals too.
+  // The outermost layer, so that an allowed page can read errors and refusals too.
   return allowOrigins(allowedOrigins, routes)(httpMiddleware(withinCapacity(rules, routes)(keyed), routes))
 }
 
@@ -186,7 +187,7 @@ const listen = Effect.fnUntraced(function* (
   const listener = yield* Layer.build(
     NodeHttpServer.layerServer(() => httpServer, { host, port, gracefulShutdownTimeout: drainTimeout })
   ).pipe(Effect.mapError(({ cause }) => new ListenFailed({ host, port, setting, cause })))
-  // After the drain: remaining connections delay nothing.
+  // After the drain, so that remaining connections delay nothing.
   yield* Effect.addFinalizer(() => Effect.sync(() => httpServer.closeAllConnections()))
   const http = Context.get(listener, HttpServer.HttpServer)
   // A tool server authorizes by its own settings.
@@ -203,7 +204,7 @@ const listen = Effect.fnUntraced(function* (
     Effect.provideService(ResponseEnd, awaitNodeResponse),
     Effect.provideContext(listener)
   )
-  // What was acquired last is released first: streams end before the listener waits for them.
+  // Resources are released in reverse order, so streams end before the listener waits for them.
   yield* Effect.addFinalizer(() => Effect.flatMap(ListenAt, ({ close }) => close))
   if (chosen !== undefined) yield* Effect.addFinalizer(() => chosen.closing)
   yield* Effect.addFinalizer(() => Effect.sync(stopping))
@@ -213,6 +214,8 @@ const listen = Effect.fnUntraced(function* (
 const run = Effect.fnUntraced(function* (options: ServeOptions) {
   const { profile } = options
   const services = yield* Loader.start(makeCatalogue(profile), profile.plugins)
+  const trail = Context.getOption(services, OperatorAuditLog)
+  if (Option.isSome(trail)) yield* addKeptActs(trail.value, options.stateFolder)
   const chosen = yield* (yield* ListenAt).chosen
   if (chosen !== undefined && Option.isSome(Context.getOption(services, Keys))) {
     return yield* new Loader.ProfileRefused({
@@ -273,7 +276,7 @@ export const serve = Effect.fnUntraced(function* (options: ServeOptions) {
     Layer.succeed(MigrationsFolder, { path: migrations }),
     Layer.succeed(Host, { name: hostname(), stateFolder })
   )
-  // The embedded database may be on a disk of its own.
+  // The embedded database may be on a separate disk.
   const disk = readDisk(stateFolder, embeddedFolder(options.profile, stateFolder) ?? stateFolder)
   return yield* Effect.provide(run(options), platform).pipe(Effect.provideService(DiskSpace, disk))
 })

@@ -1,5 +1,5 @@
 // `npm start` on any checkout: needs git, npm and Node 20, and installs the rest. It then becomes `tollkeeper start` of
-// the local profile; arguments are passed on, and a profile named among them wins.
+// the local profile; arguments are passed on, and a `--profile` argument overrides it.
 import { becomeOwn, findNode, install, refuseOldNode, root } from "./bootstrap.mjs"
 import { join } from "node:path"
 import process from "node:process"

@@ -1,7 +1,7 @@
-// The state folder: its files, and the processes that run over it. A folder is marked at the first start, and only a
-// marked one is ever deleted, entry by entry: foreign files stay. A serving process writes a note into `running/`,
-// readable by this user alone: its address, and the key for operators' commands. A note outlives a killed process, so
-// it counts only while that very process lives.
+// The state folder: its files, and the processes that use it. The first start marks a folder, and only a marked one is
+// ever deleted, entry by entry: foreign files stay. A serving process writes a note into `running/`, readable only by
+// this user: its address, and the key for operators' commands. A note outlives a killed process, so it counts only
+// while its process lives.
 import { Effect, Schema } from "effect"
 import { createHash } from "node:crypto"
 import {
@@ -17,6 +17,7 @@ import {
 } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
 import process from "node:process"
+import { keptActsFile } from "../kernel/settlement/operators/keptActs.ts"
 import { isProcess, startOf } from "./platform/folderLock.ts"
 
 /** Tollkeeper's entries of a state folder; nothing else in it is ever deleted. */
@@ -43,7 +44,7 @@ const own: ReadonlySet<string> = new Set([
 /** A process that serves over this folder. */
 export interface Instance {
   readonly pid: number
-  /** Distinguishes this process from a later one with the same pid; empty where the system does not say. */
+  /** Distinguishes this process from a later one with the same pid; empty if the system has no start times. */
   readonly start: string
   readonly profile: string
   /** Whether it needs exclusive use of the folder. */
@@ -83,7 +84,7 @@ const makeFolder = (folder: string): void => {
   mkdirSync(folder, { mode: 0o700 })
 }
 
-/** Creates the folder, for this user alone, and marks it. */
+/** Creates the folder, only for this user, and marks it. */
 export const claimState = (folder: string) =>
   attempt(`the state folder ${folder} cannot be written`, () => {
     // Where nothing can be created, the system reports a missing folder; this yields the real reason.
@@ -95,7 +96,7 @@ export const claimState = (folder: string) =>
     writeFileSync(mark, `${JSON.stringify(text)}\n`, { mode: 0o600 })
   })
 
-/** Takes a claim back, and the folder where it is empty: what was begun in it did not succeed. */
+/** Removes the mark, and the folder if it is empty, because the start failed. */
 export const releaseState = (folder: string) =>
   Effect.sync(() => {
     rmSync(join(folder, MARK), { force: true })
@@ -125,7 +126,7 @@ export const instancesOf = (folder: string): ReadonlyArray<Instance> => {
     .flatMap((name) => readNote(join(running, name)) ?? [])
 }
 
-/** Keeps a note of this process until the Scope closes; notes of dead processes are deleted. */
+/** Writes a note of this process until the Scope closes, and deletes notes of dead processes. */
 export const announce = (folder: string, note: Omit<Instance, "pid" | "start">) =>
   Effect.acquireRelease(
     attempt(`the state folder ${folder} cannot be written`, () => {
@@ -147,7 +148,7 @@ export const databaseMark = (url: string | undefined): string =>
 export const describeInstance = ({ pid, url }: Instance): string =>
   `process ${pid}${url === undefined ? "" : `, ${url}`}`
 
-/** Living holders of the folder, by their locks: a starting or ending process has no note. */
+/** Processes that hold the folder's locks: a starting or ending process has no note. */
 const holdersOf = (folder: string): ReadonlyArray<string> => {
   const locks = ["database.lock", "ledger.lock", "state.lock"].map((name) => join(folder, name))
   return [...locks, `${folder}.lock`].flatMap((file) => {
@@ -167,12 +168,14 @@ export interface Deletion {
   readonly foreign: ReadonlyArray<string>
 }
 
-/** What a reset of the folder would delete; refused for a folder without our mark, or in use. */
+/** The entries that a reset of the folder would delete; fails for a folder without our mark, or in use. */
 export const planReset = Effect.fnUntraced(function* (folder: string) {
   if (!existsSync(folder)) return undefined
   const refuse = (message: string) => new StateRefused({ message })
   if (!statSync(folder).isDirectory()) return yield* refuse(`${folder} is no folder; name one with --state DIR`)
-  const entries = yield* attempt(`${folder} cannot be read`, () => readdirSync(folder))
+  const entries = (yield* attempt(`${folder} cannot be read`, () => readdirSync(folder))).filter(
+    (name) => name !== keptActsFile
+  )
   if (entries.length > 0 && !entries.includes(MARK)) {
     const older = entries.includes("sponsor.seed") && entries.includes("database")
     const hint = older
@@ -190,11 +193,12 @@ export const planReset = Effect.fnUntraced(function* (folder: string) {
   return plan
 })
 
-/** Deletes what is ours, the mark last; then the folder, when nothing else is in it. */
+/** Deletes our entries, the mark last; then the folder, if it is empty. */
 export const carryOutReset = (folder: string, { entries, foreign }: Deletion) =>
   attempt(`${folder} cannot be deleted`, () => {
     for (const name of [...entries.filter((name) => name !== MARK), MARK])
       rmSync(join(folder, name), { recursive: true, force: true })
-    if (foreign.length === 0) rmSync(folder, { recursive: true, force: true })
+    const isEmpty = foreign.length === 0 && !existsSync(join(folder, keptActsFile))
+    if (isEmpty) rmSync(folder, { recursive: true, force: true })
     rmSync(join(dirname(folder), `${basename(folder)}.lock`), { force: true })
   })

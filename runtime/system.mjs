@@ -1,7 +1,6 @@
 // Supported systems, checked before anything is opened, and settings of the C library. Every test runs on Linux. macOS
-// should work, but no machine here has run it there. Windows is refused: a signal ends a process there immediately,
-// without a graceful stop, and a folder's mode does not limit it to one user, on which the database and the keys of the
-// state folder depend.
+// should work but is untested. Windows is refused: a signal ends a process there immediately, without a graceful stop,
+// and a folder's mode does not restrict it to one user, on which the database and the keys of the state folder depend.
 import process from "node:process"
 
 /** Why this system is unsupported, and what to do; undefined for a supported one. */
@@ -26,8 +25,8 @@ export const nodeIssue = (version) => {
 export const isTested = (platform) => platform === "linux"
 
 /**
- * malloc settings for a program that a start makes much larger than it stays: return free memory. glibc's default keeps
- * the arena of each thread that compiled, a hundred megabytes for the embedded database's.
+ * malloc settings for a program that needs much more memory at the start than later: return free memory. glibc's
+ * default keeps the arena of each thread that compiled, a hundred megabytes for the embedded database's.
  */
 const givingBack = { MALLOC_MMAP_THRESHOLD_: "131072", MALLOC_TRIM_THRESHOLD_: "131072" }
 
@@ -48,15 +47,15 @@ const parentVariable = "TOLLKEEPER_PARENT"
 /** How often a program under npm checks that npm still runs, in milliseconds. */
 const parentInterval = 500
 
-/** Calls back periodically once this process's parent is no longer `parent`; does not keep the process alive. */
+/** Calls back periodically once this process's parent is not `parent` any more; does not keep the process alive. */
 export const whileOrphaned = (parent, call) => {
   setInterval(() => process.ppid !== parent && call(), parentInterval).unref()
 }
 
-/** The environment of a program that `endWithParent` ends when this process's parent is gone. */
+/** The environment of a program that `endWithParent` ends together with this process's parent. */
 export const underParent = (environment) => ({ ...environment, [parentVariable]: String(process.ppid) })
 
-/** Stops this process when the parent that its environment names is gone; for programs under npm. */
+/** Stops this process when the parent in its environment has ended; for programs under npm. */
 export const endWithParent = () => {
   const parent = Number(process.env[parentVariable] ?? 0)
   delete process.env[parentVariable]

@@ -1,6 +1,6 @@
-// Checks a kept receipt as `tollkeeper receipts verify` does: by the published scripts of `examples/receipts/`, and
-// what they cannot ask: the ledger for the movement, the log for what it has by now. Each check is a line of the
-// report; one that fails throws why. Nothing here trusts the facilitator beyond its DID document.
+// Checks a stored receipt for `tollkeeper receipts verify`: with the published scripts of `examples/receipts/`, and
+// with two sources that these scripts cannot use: the ledger for the movement, and the current log. Each check is a
+// line of the report; a failing check throws the reason. Nothing here trusts the facilitator beyond its DID document.
 import { Networks, xdr } from "@stellar/stellar-sdk/base"
 import { readFile } from "node:fs/promises"
 import {
@@ -28,15 +28,15 @@ import { addressOfKey, attestationSigner, type KeptAttestation } from "./attesta
 
 export interface VerifyOptions {
   readonly file: string
-  /** DID document of the facilitator, a file or URL; else it is resolved from the receipt. */
+  /** DID document of the facilitator, a file or URL; otherwise it is resolved from the receipt. */
   readonly did?: string | undefined
-  /** The same of the seller, for its `offer-receipt`. */
+  /** The same for the seller, to check its `offer-receipt`. */
   readonly sellerDid?: string | undefined
   /** A Stellar RPC. */
   readonly ledger?: string | undefined
-  /** Address of the facilitator, whose log is below it. */
+  /** Address of the facilitator; its log is below it. */
   readonly log?: string | undefined
-  /** Verifier keys of witnesses, NAME+HASH+KEY, each of which must have cosigned the log. */
+  /** Verifier keys of witnesses, NAME+HASH+KEY; each must have cosigned the log. */
   readonly witnesses?: ReadonlyArray<string> | undefined
   /** Claims that the receipt must have. */
   readonly expected: Readonly<Record<string, string>>
@@ -45,7 +45,7 @@ export interface VerifyOptions {
 export interface VerifyReport {
   readonly issuer: string
   readonly claims: Readonly<Record<string, string | number>>
-  /** What was checked, in words. */
+  /** The checks that passed, as text. */
   readonly checks: ReadonlyArray<string>
   /** COMPLETE, UNLINKED, PAYMENT_ONLY, DELIVERY_ONLY, MISMATCH or NOT_FOUND. */
   readonly outcome: string
@@ -85,7 +85,7 @@ const passphrases: Readonly<Record<string, string>> = {
   "stellar:testnet": Networks.TESTNET
 }
 
-/** Asks one RPC for the transaction: its network, ledger, close time, fee and movement are the receipt's. */
+/** Asks one RPC for the transaction and compares its network, ledger, close time, fee and movement with the receipt. */
 const askLedger = async (url: string, claims: Claims): Promise<string> => {
   const { passphrase } = await askRpc(url, "getNetwork", {})
   if (passphrase !== passphrases[claims["network"]])
@@ -115,8 +115,8 @@ const askLedger = async (url: string, claims: Claims): Promise<string> => {
 }
 
 /**
- * Reads the log as it is now: the receipt's leaf is still in it, and it continues the checkpoint of the proof. Its own
- * entries say which key signs it now; the document is only where the keys are found.
+ * Reads the current log and checks that it still contains the receipt's leaf and continues the proof's checkpoint. The
+ * log's own entries determine which key signs it now; the document only provides the keys.
  */
 const askLog = async (
   log: string,
@@ -143,8 +143,8 @@ const askLog = async (
 }
 
 /**
- * The witness cosigned the proof's checkpoint, or the log's by now, which was shown to continue it: so it is in the one
- * story that the witness has seen.
+ * Passes if the witness cosigned the proof's checkpoint or the log's current one, which continues it. The leaf is then
+ * in the same history that the witness has seen.
  */
 const askWitness = async (key: string, notes: ReadonlyArray<string>): Promise<string> => {
   const [name] = key.split("+")
@@ -158,14 +158,14 @@ const askWitness = async (key: string, notes: ReadonlyArray<string>): Promise<st
   throw new Error(`the witness ${name} did not cosign the log's checkpoint`)
 }
 
-/** When the last of the witnesses cosigned the proofs of a kept receipt; undefined unless all of them cosigned. */
+/** When the last witness cosigned the proofs of a stored receipt; undefined unless all of them cosigned. */
 const lastCosigned = async ({ outcomes }: Kept, witnesses: ReadonlyArray<string>): Promise<number | undefined> => {
   const notes = outcomes.flatMap(({ proof }: any) => (proof ? [proof.checkpoint] : []))
   const times = await Promise.all(notes.flatMap((note: string) => witnesses.map((key) => cosignedAt(note, key))))
   return times.length === 0 || times.includes(undefined) ? undefined : Math.max(...(times as Array<number>))
 }
 
-/** The kept receipt with its opened leaf; from the facilitator, where the file has none and it gives it. */
+/** The stored receipt with its opened leaf. If the file has no proof, asks the facilitator for it. */
 const withOutcomes = async (kept: Kept, log: string, transaction: string): Promise<Kept> => {
   if (kept.outcomes.some((one: any) => one.proof)) return kept
   const url = `${facilitatorAt(log)}/receipts/${transaction}?proof=1`
@@ -176,7 +176,7 @@ const withOutcomes = async (kept: Kept, log: string, transaction: string): Promi
   return { ...kept, outcomes }
 }
 
-/** The draft's attestation says what the receipt says, and a key of the facilitator signed it. */
+/** Checks that the draft's attestation matches the receipt, and that a key of the facilitator signed it. */
 const checkAttestation = async (
   attestation: KeptAttestation,
   claims: Claims,
@@ -199,7 +199,9 @@ const checkAttestation = async (
   return `the attestation of ${signer} says the same`
 }
 
-/** Whether a claim is as expected; the resource also where the receipt has the hash of a long one. */
+/**
+ * True if a claim has the expected value. The expected resource may also match by its hash, which replaces a long URL.
+ */
 const isAsExpected = async (claims: Claims, name: string, value: string): Promise<boolean> =>
   String(claims[name]) === value || (name === "resource" && claims["resourceHash"] === (await hashText(value)))
 
@@ -223,11 +225,12 @@ export const verifyReceipt = async (options: VerifyOptions): Promise<VerifyRepor
   const issuer = issuerOf(receipt)
   const did = await documentAt(options.did ?? didUrl(issuer))
   if (did.id !== issuer) throw new Error(`the document is of ${did.id}, the receipt of ${issuer}`)
-  // What a proof is asked for by is read from the receipt; all of it is checked below.
+  // The request for a proof uses unverified members of the receipt; all of them are checked below.
   const named = JSON.parse(Buffer.from(receipt.split(".")[1] ?? "", "base64url").toString())
   if (!/^[0-9a-f]{64}$/.test(String(named.transaction))) throw new Error("the receipt names no transaction")
   const kept = log === undefined ? read : await withOutcomes(read, log, named.transaction)
-  // The log by now shows all that it was; else the witnesses' lines say when its checkpoint was there.
+  // With the current log, all checkpoints are compared with it. Without it, the witnesses' lines prove when the
+  // checkpoint existed.
   const cosigned = await lastCosigned(kept, witnesses)
   const { claims, key, proven } = await checkKept(kept, did, log === undefined ? cosigned : NaN)
   for (const [name, value] of Object.entries(expected))

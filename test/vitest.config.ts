@@ -8,14 +8,14 @@ const onlySlow = process.env["TOLLKEEPER_TEST_SLOW"] === "only"
 const onlyFast = process.env["TOLLKEEPER_TEST_FAST"] === "only"
 const onlyDaily = process.env["TOLLKEEPER_TEST_DAILY"] === "only"
 /**
- * What the architecture tests read is the text of the sources, which is the same on every runtime: they run on Node
- * alone. Everything that executes the program runs on both.
+ * The architecture tests only read the text of the sources, which is the same on every runtime, so they only run on
+ * Node. Tests that execute the program run on both.
  */
 const textOnly = "Deno" in globalThis ? ["test/architecture/**"] : []
 
 /**
- * Tests of processes that meet the platform itself: sockets, threads, signals, bodies as they come in, the database's
- * wire, signatures, the decisions of the channel store.
+ * Process tests that use the platform itself: sockets, threads, signals, incoming bodies, the database's wire,
+ * signatures, the decisions of the channel store.
  */
 const ofPlatform = [
   "test/kernel/{database,http,signer}/*.daily.test.ts",
@@ -30,7 +30,7 @@ const ofPlatform = [
 
 const allDaily = ["test/**/*.daily.test.ts"]
 const ofPlugins = ["test/plugins/**/*.daily.test.ts"]
-/** Which tests of processes TOLLKEEPER_TEST_PROCESSES chooses; two pairs, each of which is the whole. */
+/** The process tests that TOLLKEEPER_TEST_PROCESSES chooses; two pairs, each of which covers all of them. */
 const choices: Readonly<Record<string, { readonly include: Array<string>; readonly exclude: Array<string> }>> = {
   platform: { include: ofPlatform, exclude: [] },
   others: { include: allDaily, exclude: ofPlatform },
@@ -41,8 +41,8 @@ const chosen = choices[process.env["TOLLKEEPER_TEST_PROCESSES"] ?? ""] ?? { incl
 const included = onlySlow ? ["test/**/*.slow.test.ts"] : onlyDaily ? chosen.include : ["test/**/*.test.ts"]
 
 /**
- * What takes seconds begins before what takes less, so that no worker is left with a long file at the end; a fresh
- * checkout has no times of an earlier run to go by.
+ * Long files begin first, so that no worker is left with a long file at the end. A fresh checkout has no times of an
+ * earlier run.
  */
 class LongFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
@@ -67,16 +67,16 @@ export default defineConfig({
     ],
     globalSetup: ["test/support/globalSetup.ts"],
     pool: "forks",
-    // A process of its own costs a file two seconds of imports and of code that runs for the first time, as much as
-    // most tests take, so they share some. The slow ones measure, and have their own.
+    // A separate process costs a file two seconds of imports and cold code, as much as most tests take, so files share
+    // processes. The slow tests measure, and have their own.
     isolate: !(onlyFast || onlyDaily),
-    // What a passing test prints is noise.
+    // The output of passing tests is noise.
     silent: "passed-only",
-    // Twice what a small machine has processors: a test waits about as long as it computes, for a ledger that closes, a
+    // Twice the processors of a small machine: a test waits about as long as it computes, for a ledger that closes, a
     // program that starts, PostgreSQL. Some of the slow ones measure.
     maxWorkers: onlySlow ? 2 : 4,
     sequence: { sequencer: LongFirst },
-    // Bounds for what hangs. A shared machine takes ten times as long as a quiet one, and that is no fault.
+    // Limits for hanging tests. A shared machine takes ten times as long as a quiet one, which is not a failure.
     testTimeout: 240_000,
     hookTimeout: 240_000
   }

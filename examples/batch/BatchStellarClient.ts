@@ -1,8 +1,8 @@
 // The buyer's side of `batch-settlement`, in the interface of the official client. It deposits a multiple of the price
-// once, then signs one cumulative voucher a request. What it stores is a convenience: a buyer that lost it reads the
-// channel from the ledger, and takes the seller's total only with a voucher that bears its own signature and is not the
-// one that it has just sent. It signs for no contract but the one whose code it knows. One request of a channel at a
-// time; parallel ones take channels of their own, by other salts.
+// once, then signs one cumulative voucher per request. Its storage may be lost: the buyer then reads the channel from
+// the ledger, and accepts the seller's total only with a voucher that has the buyer's own signature and was not just
+// sent. It signs only for a contract with the expected code. A channel has one request at a time; parallel requests use
+// separate channels, with different salts.
 import { Account, Address, authorizeEntry, hash, Keypair, Networks, Operation, rpc } from "@stellar/stellar-sdk"
 import { TransactionBuilder, xdr } from "@stellar/stellar-sdk"
 import {
@@ -25,18 +25,18 @@ export { type ClientChannel, type ClientStorage, memoryClientStorage }
 
 export interface BatchClientOptions extends DepositBounds {
   readonly secret: string
-  /** A ledger RPC, asked before a deposit and after a loss of the storage. */
+  /** A ledger RPC, called before a deposit and after a loss of the storage. */
   readonly rpcUrl: string
   readonly storage?: ClientStorage
-  /** A session key that signs vouchers in the payer's place. Default the payer's own. */
+  /** A session key that signs vouchers instead of the payer's key. Default: the payer's. */
   readonly voucherSecret?: string
   /** 32 bytes, hex: separates channels with one seller. Default zeros. */
   readonly salt?: string
-  /** sha256, hex, of the only contract code that this buyer deposits into. Default the one of this project. */
+  /** sha256, hex, of the only contract code that this buyer deposits into. Default: this project's contract. */
   readonly wasmHash?: string
 }
 
-/** Refusals by what the ledger shows of the channel, or of a seller that has no record to prove its total with. */
+/** Refusals caused by the channel's state on the ledger, or by a seller without a record that proves its total. */
 const ledgerSaysOtherwise = /_(channel_not_found|cumulative_(exceeds_balance|below_claimed|amount_mismatch))$/
 
 const timeoutSeconds = 60
@@ -66,7 +66,7 @@ const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("
 const decode = (header: string | null): any =>
   header === null ? undefined : JSON.parse(Buffer.from(header, "base64").toString("utf8"))
 
-/** The terms without what a corrective answer adds: those that were accepted. */
+/** The terms that the buyer accepted, without the additions of a corrective answer. */
 const plain = ({ extra, ...terms }: any): any => {
   const { channelState: _, voucherState: __, ...rest } = extra ?? {}
   return { ...terms, extra: rest }
@@ -81,9 +81,9 @@ export class BatchStellarClient {
   readonly #server: rpc.Server
   readonly #storage: ClientStorage
   readonly #known = new Set<string>()
-  /** Of each recipient, the channel of its deposit without an answer: other terms would be another channel. */
+  /** By recipient, the channel of its unanswered deposit: other terms would mean another channel. */
   readonly #opening = new Map<string, string>()
-  /** Of each channel's newest request: its voucher, and the most that was signed before. */
+  /** By channel, its newest request: the voucher's amount, and the highest amount signed before it. */
   readonly #sent = new Map<string, { readonly max: bigint; readonly before: bigint }>()
 
   constructor(options: BatchClientOptions) {
@@ -120,7 +120,7 @@ export class BatchStellarClient {
     const known = await this.#storage.get(channelId)
     this.#checkAnswers(known)
     const isEnough = known !== undefined && BigInt(known.charged) + price <= BigInt(known.balance)
-    // A deposit whose answer was lost, or another's, is in the channel already.
+    // The channel may already contain a deposit with a lost answer, or a deposit by another process.
     const channel = isEnough ? known : await this.#recover(requirements, channelId, known?.charged)
     const max = BigInt(channel.charged) + price
     const sign = async () => {
@@ -139,7 +139,7 @@ export class BatchStellarClient {
     return { x402Version, payload: { type: "deposit", channelConfig, voucher: await sign(), deposit } }
   }
 
-  /** Signs again in a channel that three lost answers in a row have stopped: the caller accepts what they charged. */
+  /** Resumes a channel after three lost answers in a row: the caller accepts that they may have been charged. */
   async goOn(requirements: any): Promise<void> {
     await this.#answered(this.channelIdOf(requirements))
   }
@@ -156,7 +156,7 @@ export class BatchStellarClient {
     if (_ !== undefined) await this.#storage.set(channelId, known as ClientChannel)
   }
 
-  /** The deposit that has no answer yet, or a new one: a seller has one at a time. */
+  /** Returns the unanswered deposit, or makes a new one: a seller has at most one at a time. */
   async #openDeposit(requirements: any, config: ChannelConfig, channelId: string, missing: bigint) {
     const seller = `${requirements.network} ${requirements.payTo}`
     const opening = this.#opening.get(seller) ?? channelId
@@ -177,7 +177,7 @@ export class BatchStellarClient {
     return made
   }
 
-  /** Asks the seller at `url` to refund `amount`, or all that is left; the settlement's answer. */
+  /** Asks the seller at `url` to refund `amount`, default the whole rest. Returns the settlement's answer. */
   async refund(url: string, amount?: bigint): Promise<any> {
     for (let attempt = 0; attempt < 2; attempt++) {
       const asked = decode((await fetch(url)).headers.get("payment-required"))
@@ -186,7 +186,7 @@ export class BatchStellarClient {
       const channelId = this.channelIdOf(accepted)
       const channel = (await this.#storage.get(channelId)) ?? (await this.#recover(accepted, channelId))
       const place = placeOf(accepted.network, contractOf(accepted))
-      // A refund signs for no more than what was charged: any voucher of ours may correct that.
+      // A refund signs for at most the charged amount, so any of our vouchers may correct that amount.
       this.#sent.delete(channelId)
       const payload = {
         type: "refund",
@@ -202,7 +202,7 @@ export class BatchStellarClient {
         return receipt
       }
       const corrective = decode(response.headers.get("payment-required"))
-      // It may have been signed, and be paid out until its time is over: the ledger is asked before the next payment.
+      // The refund may have been signed, and be paid out until it expires: read the ledger before the next payment.
       const kept = (await this.#storage.get(channelId)) ?? channel
       await this.#storage.set(channelId, { ...kept, balance: kept.charged })
       const recovered = await this.#received({ paymentRequired: corrective })
@@ -212,7 +212,7 @@ export class BatchStellarClient {
     throw new Error("the refund was refused after a correction")
   }
 
-  /** What starts or ends a withdrawal without the seller: the body of the facilitator's settle. */
+  /** Starts or ends a withdrawal without the seller: the body of the facilitator's settle. */
   async withdrawal(step: "start" | "end", requirements: any): Promise<any> {
     const accepted = plain(requirements)
     const channelConfig = this.configOf(accepted)
@@ -232,7 +232,7 @@ export class BatchStellarClient {
     }
   }
 
-  /** The channel as the ledger has it: what was claimed is the base, or what is known to be charged. */
+  /** The channel as on the ledger. Its total is the larger of the claimed amount and the known charge. */
   async #recover(requirements: any, channelId: string, known = "0"): Promise<ClientChannel> {
     const key = xdr.LedgerKey.fromXdr(channelKey(contractOf(requirements), channelId), "base64")
     const { entries } = await this.#server.getLedgerEntries(key)
@@ -245,7 +245,7 @@ export class BatchStellarClient {
     const charged = claimed > BigInt(known) ? String(claimed) : known
     const before = await this.#storage.get(channelId)
     const balance = String(state?.balance ?? 0n)
-    // A deposit that the ledger shows has its answer.
+    // A deposit on the ledger counts as answered.
     const { open, ...rest } = before ?? {}
     const isOpen = open !== undefined && BigInt(balance) <= BigInt(before?.balance ?? 0)
     const channel: ClientChannel = { ...rest, charged, balance, ...(isOpen ? { open } : {}) }
@@ -269,7 +269,7 @@ export class BatchStellarClient {
     return undefined
   }
 
-  /** Whether the ledger has less in the channel than was known, or has more claimed than was known to be charged. */
+  /** Whether the ledger shows a lower balance than our record, or a claimed amount above our known charge. */
   async #reread(accept: any, reason: unknown): Promise<boolean> {
     if (!ledgerSaysOtherwise.test(String(reason))) return false
     const channelId = this.channelIdOf(accept)
@@ -280,7 +280,7 @@ export class BatchStellarClient {
     return BigInt(charged) > BigInt(known.charged) && !this.#mayBeSent(channelId, BigInt(charged))
   }
 
-  /** Of the voucher just sent no buyer knows whether it was taken: a further one would pay twice for one request. */
+  /** Whether a total may come from the voucher just sent, which the seller may have accepted: never pay it twice. */
   #mayBeSent(channelId: string, total: bigint): boolean {
     const { before, max } = this.#sent.get(channelId) ?? { before: 0n, max: 0n }
     return total > before && total <= max
@@ -292,19 +292,19 @@ export class BatchStellarClient {
     const { balance, chargedCumulativeAmount } = extra?.channelState ?? {}
     const signed = BigInt(payload.voucher.maxClaimableAmount)
     const said = /^\d{1,39}$/.test(chargedCumulativeAmount ?? "") ? BigInt(chargedCumulativeAmount) : signed
-    // No seller has charged more than was signed, nor less than before.
+    // Limit the seller's total to the signed amount and to at least the previous total.
     const charged = larger(said > signed ? signed : said, BigInt(channel.charged))
     const deposited = payload.type === "deposit" ? BigInt(payload.deposit.amount) : 0n
     const refunded = payload.type === "refund" && /^\d{1,39}$/.test(balance ?? "")
     await this.#storage.set(channelId, {
       charged: String(charged),
-      // What was charged stays in the channel, whatever the seller says of a refund.
+      // The charged amount stays in the balance, even if the seller reports a larger refund.
       balance: refunded ? String(larger(BigInt(balance), charged)) : String(BigInt(channel.balance) + deposited),
       signed: String(larger(signedIn(channel), signed))
     })
   }
 
-  /** Takes the seller's total with a voucher of our own key for at least as much, and the ledger's balance. */
+  /** Accepts the seller's total with a voucher of our own key for at least as much, and the ledger's balance. */
   async #corrected(accept: any): Promise<boolean> {
     const { channelState, voucherState } = accept.extra ?? {}
     const channelId = this.channelIdOf(accept)
@@ -323,7 +323,7 @@ export class BatchStellarClient {
     if (BigInt(charged) > proven) return false
     const recovered = await this.#recover(accept, channelId)
     const signed = String(larger(proven, known === undefined ? 0n : signedIn(known)))
-    // What was claimed was charged, and so was what was answered: a seller whose record was restored knows less.
+    // Claimed and answered amounts were charged. A seller with a restored record may report less.
     const base = String([BigInt(recovered.charged), BigInt(known?.charged ?? 0)].reduce(larger, BigInt(charged)))
     if (base === known?.charged && recovered.balance === known.balance) return false
     await this.#storage.set(channelId, { ...recovered, charged: base, signed })

@@ -1,8 +1,8 @@
-// The seller's side of `batch-settlement`, in the official resource server's interface: it prices, verifies vouchers by
-// itself while it knows the channel's state well enough, reserves the channel for the request, charges what was used
-// and corrects a buyer whose total differs from its own. A deposit and a refund are settled by the facilitator; a
-// voucher is answered without it and without the ledger. The seller's channels and its authorizer's key are its own, or
-// the facilitator's store keeps them (`remoteChannels.ts`). `BatchClaims.ts` claims what was charged.
+// The seller's side of `batch-settlement`, in the official resource server's interface. It sets prices, verifies
+// vouchers itself while its state of the channel is recent enough, reserves the channel for the request, charges the
+// amount used and corrects a buyer whose total differs. The facilitator settles deposits and refunds; vouchers need
+// neither the facilitator nor the ledger. The seller stores its channels and its authorizer's key, or the facilitator's
+// store keeps them (`remoteChannels.ts`). `BatchClaims.ts` claims the charged amounts.
 import { randomUUID } from "node:crypto"
 import type {
   Channel,
@@ -26,14 +26,14 @@ import {
   type WireClaim
 } from "./vouchers.ts"
 
-/** What a seller adds to the buyer's refund. */
+/** The seller's additions to the buyer's refund. */
 export interface EnrichedRefund {
   readonly amount: string
   readonly refundNonce: string
   readonly claims: ReadonlyArray<WireClaim>
-  /** The last close time at which the signatures count, Unix seconds. */
+  /** Last ledger close time at which the signatures are valid, Unix seconds. */
   readonly expiresAt: number
-  /** Absent where the facilitator holds the authorizer's key and signs. */
+  /** Absent if the facilitator holds the authorizer's key and signs. */
   readonly refundAuthorizerSignature?: string
   readonly claimAuthorizerSignature?: string
 }
@@ -42,9 +42,9 @@ export interface RefundAsked {
   readonly network: string
   readonly contract: string
   readonly channel: Channel
-  /** Of what was charged so far. */
+  /** The voucher for the total charged so far. */
   readonly voucher: Voucher
-  /** What is signed, as the channel's record holds it. */
+  /** The refund to sign, as in the channel's record. */
   readonly held: PendingRefund
 }
 
@@ -52,7 +52,7 @@ export interface RefundAsked {
 export interface ReceiverAuthorizer {
   readonly address: string
   readonly refund: (asked: RefundAsked) => Promise<EnrichedRefund>
-  /** Absent where another claims for the seller; gives nothing where the facilitator holds the key and signs. */
+  /** Absent if another party claims for the seller. Returns nothing if the facilitator holds the key and signs. */
   readonly signClaims?: (
     network: string,
     contract: string,
@@ -67,15 +67,15 @@ export interface BatchServerOptions {
   readonly authorizer: ReceiverAuthorizer
   /** Default: in memory, for one process. */
   readonly channels?: SellerChannels
-  /** Seconds between a payer's withdrawal and its end: the time to claim. Default 900, the least. */
+  /** Seconds between a payer's withdrawal and its end: the time to claim. Default 900, the minimum. */
   readonly withdrawDelay?: number
-  /** How long the ledger's state of a channel is trusted without asking again. Default 60 000. */
+  /** How long we use the ledger's state of a channel before we read it again. Default 60 000. */
   readonly stateTtlMillis?: number
-  /** The announced least deposit, as a multiple of the price, at least the facilitator's. Default 10; it binds. */
+  /** Enforced minimum deposit, a multiple of the price (default 10), at least the facilitator's own. */
   readonly minDepositTimes?: number
 }
 
-/** A refund as it goes to the facilitator, with the claim of what was charged before it; nothing signed. */
+/** A refund as sent to the facilitator, unsigned, with the claim of the amount charged before it. */
 export const refundOf = ({ channel, held, voucher }: RefundAsked) => {
   const { maxClaimableAmount, signature } = voucher
   const claims: ReadonlyArray<WireClaim> =
@@ -113,18 +113,18 @@ export const keyAuthorizer = (secret: string): ReceiverAuthorizer => {
   }
 }
 
-/** What this request has reserved. */
+/** The reservation of this request. */
 interface Request {
   readonly pendingId: string
   readonly channel: Channel
 }
 
 const reservationMillisMin = 5_000
-/** Of a deposit or refund, which the ledger settles while the channel is reserved. */
+/** Minimum reservation for a deposit or refund, because the ledger settles it while the channel is reserved. */
 const settledMillisMin = 60_000
 const reservationMillisMax = 600_000
 
-/** The state in a verify's or settle's `extra`; undefined when it is not whole. */
+/** The state in a verify's or settle's `extra`; undefined if it is incomplete. */
 export const stateIn = (extra: any): LedgerState | undefined => {
   const { asOf, balance, refundNonce, totalClaimed, withdrawRequestedAt } = extra ?? {}
   if (![balance, totalClaimed].every((one) => typeof one === "string" && /^\d{1,39}$/.test(one))) return undefined
@@ -200,7 +200,7 @@ export class BatchStellarServer {
         batchContract,
         receiverAuthorizer: this.authorizer.address,
         withdrawDelay: this.withdrawDelay,
-        // Below what the facilitator takes no deposit is sponsored.
+        // The facilitator does not sponsor deposits below its own minimum.
         minDeposit: String(largest(BigInt(requirements.amount) * times, BigInt(minDeposit ?? 0)))
       }
     }
@@ -217,7 +217,8 @@ export class BatchStellarServer {
       const price = type === "refund" ? "0" : requirements.amount
       const implied = impliedBase(voucher.maxClaimableAmount, price)
       const base = channel?.chargedCumulativeAmount ?? implied
-      // A record from a backup may be behind what was claimed, which the facilitator says: the reservation decides.
+      // A restored record may be behind the claimed amount. The facilitator reports that amount; the reservation
+      // decides.
       if (BigInt(implied) > BigInt(base)) return
       if (BigInt(voucher.maxClaimableAmount) !== BigInt(base) + BigInt(price)) {
         if (channel !== undefined) this.#stale.set(paymentPayload, channel)
@@ -235,7 +236,7 @@ export class BatchStellarServer {
     const readAt = channel.onchainSyncedAt ?? undefined
     if (readAt === undefined || Date.now() - readAt > (this.#options.stateTtlMillis ?? 60_000)) return undefined
     const max = BigInt(voucher.maxClaimableAmount)
-    // What is wrong here is the facilitator's to say, by the ledger's newest state.
+    // On any mismatch the facilitator verifies, with the ledger's newest state.
     const isFine =
       sameConfig(channel.channelConfig, channelConfig) &&
       channelConfig.receiver === requirements.payTo &&
@@ -255,7 +256,7 @@ export class BatchStellarServer {
   async #afterVerify({ paymentPayload, requirements, result }: any): Promise<any> {
     if (!result.isValid || !isOfScheme(paymentPayload.payload)) return
     const { channelConfig, type, voucher } = paymentPayload.payload
-    // Not the buyer's payment identifier: sent to two instances together, one voucher would be answered by both.
+    // Do not use the buyer's payment identifier: sent to two instances concurrently, both would answer one voucher.
     const pendingId = randomUUID()
     const least = type === "voucher" ? reservationMillisMin : settledMillisMin
     const ttlMillis = Math.min(reservationMillisMax, Math.max(least, requirements.maxTimeoutSeconds * 1_000))
@@ -279,7 +280,7 @@ export class BatchStellarServer {
     return { skipHandler: true, response: { contentType: "application/json", body } }
   }
 
-  /** Charges a voucher: the whole answer, nothing goes to the ledger. */
+  /** Charges a voucher. This is the whole settlement; nothing goes to the ledger. */
   async #beforeSettle({ paymentPayload, requirements }: any): Promise<any> {
     const { type, voucher } = paymentPayload.payload
     if (type !== "voucher") return
@@ -287,7 +288,7 @@ export class BatchStellarServer {
     if (request === undefined) return this.#abort(requirements, "missing_channel", "the request has no reservation")
     const { pendingId } = request
     const { amount } = requirements
-    // A hook that throws is passed over, and the voucher would be settled without a charge.
+    // The server ignores a hook that throws, and would settle the voucher without a charge.
     const charged = await this.channels
       .charge({ channelId: voucher.channelId, pendingId, amount, voucher })
       .catch((): Charged => ({ status: "missing" }))
@@ -330,7 +331,7 @@ export class BatchStellarServer {
     if (!result.success || request === undefined || type === "voucher") return
     const state = stateIn(result.extra?.channelState)
     const { pendingId } = request
-    // Without a reading the refund stays pending, and the next voucher is the facilitator's to verify.
+    // Without a reading the refund stays pending, and the facilitator verifies the next voucher.
     if (type === "refund")
       return state === undefined
         ? this.channels.release(voucher.channelId, pendingId)
@@ -340,7 +341,7 @@ export class BatchStellarServer {
       .charge({ channelId: voucher.channelId, pendingId, amount, voucher, state })
       .catch((): Charged => ({ status: "missing" }))
     if (charged.status !== "charged") {
-      // What was deposited pays the next request; this one was not charged, and is not answered.
+      // The deposit pays the next request. This request was not charged, so it gets no content.
       const reason = this.#word(requirements, charged.status === "busy" ? "channel_busy" : "missing_channel")
       return void Object.assign(result, { success: false, errorReason: reason })
     }
@@ -358,7 +359,7 @@ export class BatchStellarServer {
     }
   }
 
-  /** A buyer whose total differs gets the seller's, with the voucher that proves it. */
+  /** Sends a buyer with a different total the seller's total, and the voucher that proves it. */
   enrichPaymentRequiredResponse = async ({ paymentPayload, requirements }: any): Promise<any> => {
     const channel = paymentPayload === undefined ? undefined : this.#stale.get(paymentPayload)
     if (channel === undefined) return

@@ -1,7 +1,7 @@
-// What a seller keeps of each payment channel, and the three decisions over it: reserve a channel for a request, charge
-// it, release it. Each is one atomic step, so that two instances of a seller never accept two vouchers on one base; a
+// A seller's record of each payment channel, and the three decisions over it: reserve a channel for a request, charge
+// it, release it. Each is one atomic step, so two instances of a seller never accept two vouchers on one base; a
 // reservation that is never charged expires. `channelsOver` makes the decisions on any storage of the official packages
-// (in memory, in files, Redis): the record is theirs, field by field. `remoteChannels.ts` leaves them to a facilitator.
+// (in memory, in files, Redis), with their record, field by field. `remoteChannels.ts` leaves them to a facilitator.
 
 /** The immutable terms of a channel. Addresses are strkeys, `payerAuthorizer` and `receiverAuthorizer` ed25519 keys. */
 export interface ChannelConfig {
@@ -16,14 +16,14 @@ export interface ChannelConfig {
   readonly salt: string
 }
 
-/** A signed ceiling: the receiver may claim up to `maxClaimableAmount` in all, atomic units, from that channel. */
+/** A signed maximum: the receiver may claim up to `maxClaimableAmount` in total, atomic units, from that channel. */
 export interface Voucher {
   readonly channelId: string
   readonly maxClaimableAmount: string
   readonly signature: string
 }
 
-/** What the ledger holds of a channel, as the facilitator reports it. Amounts are atomic units. */
+/** The ledger's state of a channel, as the facilitator reports it. Amounts are atomic units. */
 export interface LedgerState {
   readonly balance: string
   readonly totalClaimed: string
@@ -32,16 +32,16 @@ export interface LedgerState {
   readonly refundNonce: number
   /** A close time of the ledger, Unix seconds, at or before that of the reading. */
   readonly asOf?: number | undefined
-  /** When it was read, Unix milliseconds; absent of a reading: now. Of an earlier one `sync` takes the total alone. */
+  /** Time of the reading, Unix milliseconds; default now. With an earlier one, `sync` updates only the total. */
   readonly onchainSyncedAt?: number | undefined
 }
 
-/** A refund that was signed, and may be paid out by anyone until the channel's nonce has moved or its time is over. */
+/** A signed refund. Anyone may pay it out until the channel's nonce has moved or it expires. */
 export interface PendingRefund {
   readonly pendingId: string
   readonly amount: string
   readonly refundNonce: number
-  /** The last close time at which it counts, Unix seconds. */
+  /** Last close time at which it is valid, Unix seconds. */
   readonly expiresAt: number
 }
 
@@ -49,9 +49,9 @@ export interface PendingRefund {
 export interface Channel extends LedgerState {
   readonly channelId: string
   readonly channelConfig: ChannelConfig
-  /** What the seller has charged in all: the base of the next voucher. */
+  /** Total charged by the seller: the base of the next voucher. */
   readonly chargedCumulativeAmount: string
-  /** The newest voucher that was accepted. */
+  /** The newest accepted voucher. */
   readonly signedMaxClaimable: string
   readonly signature: string
   readonly lastRequestTimestamp: number
@@ -73,19 +73,19 @@ export interface ChannelStorage {
 }
 
 export interface Reservation {
-  /** Identity of the request, random: a buyer could send its own to two instances together. */
+  /** Random identity of the request: a buyer could send its own identifier to two instances concurrently. */
   readonly pendingId: string
   readonly channelConfig: ChannelConfig
   readonly voucher: Voucher
-  /** The most the request may be charged, atomic units; 0 for a refund. */
+  /** The maximum charge of the request, atomic units; 0 for a refund. */
   readonly price: string
-  /** The ledger's state when it was read for this request. */
+  /** The ledger's state, if it was read for this request. */
   readonly state?: LedgerState | undefined
   /** Milliseconds until the reservation expires. */
   readonly ttlMillis: number
 }
 
-/** `stale`: the voucher is not the base and the price; the channel shows the base, where there is a record. */
+/** `stale`: the voucher is not the base plus the price. The channel shows the base, if there is a record. */
 export interface Reserved {
   readonly status: "reserved" | "busy" | "stale"
   readonly channel?: Channel | undefined
@@ -94,7 +94,7 @@ export interface Reserved {
 export interface Charge {
   readonly channelId: string
   readonly pendingId: string
-  /** What is charged, at most the price, atomic units. */
+  /** The charged amount, at most the price, atomic units. */
   readonly amount: string
   readonly voucher: Voucher
   /** The ledger's state after a deposit. */
@@ -110,9 +110,9 @@ export interface RefundHold {
   readonly channelId: string
   /** The request that has reserved the channel. */
   readonly pendingId: string
-  /** Of what was charged. */
+  /** The voucher for the total charged. */
   readonly voucher: Voucher
-  /** What the buyer asks for; all that is left without it. */
+  /** The amount that the buyer requests; default the whole rest. */
   readonly amount?: string | undefined
 }
 
@@ -122,18 +122,18 @@ export interface SellerChannels {
   readonly list: () => Promise<ReadonlyArray<Channel>>
   readonly reserve: (reservation: Reservation) => Promise<Reserved>
   readonly charge: (charge: Charge) => Promise<Charged>
-  /** Gives a reservation back; without effect on another request's. */
+  /** Releases a reservation; without effect on another request's. */
   readonly release: (channelId: string, pendingId: string) => Promise<void>
   /**
-   * Notes a refund before it is signed: nothing is sold below it until the ledger shows that its nonce has moved or its
-   * time is over, also when its transaction failed. Rejects where nothing is left or the request lost the channel.
+   * Records a refund before it is signed. Until the ledger shows that its nonce has moved or it has expired, nothing is
+   * sold from that amount, even if its transaction failed. Rejects if nothing is left or the request lost the channel.
    */
   readonly holdRefund: (hold: RefundHold) => Promise<PendingRefund>
-  /** Stores what the ledger shows after a claim or refund; releases the request's reservation. */
+  /** Stores the ledger's state after a claim or refund; releases the request's reservation. */
   readonly sync: (channelId: string, state: LedgerState, pendingId?: string) => Promise<void>
 }
 
-/** The base that an unknown channel's voucher implies: the buyer's word, bounded below by what the ledger shows. */
+/** The base implied by the voucher of an unknown channel. The buyer sets it; the ledger's state is its lower bound. */
 export const impliedBase = (maxClaimable: string, price: string): string => {
   const base = BigInt(maxClaimable) - BigInt(price)
   return String(base < 0n ? 0n : base)
@@ -155,7 +155,7 @@ const newChannel = ({ channelConfig, price, voucher }: Reservation, now: number)
   lastRequestTimestamp: now
 })
 
-/** Whether a reading shows that a signed refund can be paid out no more, or was. */
+/** Whether a reading shows that a signed refund was paid out, or can no longer be. */
 const isOver = ({ expiresAt, refundNonce }: PendingRefund, state: LedgerState): boolean =>
   state.refundNonce > refundNonce || (state.asOf ?? 0) > expiresAt
 
@@ -174,20 +174,20 @@ const withState = (channel: Channel, state: LedgerState | undefined, now: number
           channel.pendingRefund == null || isOver(channel.pendingRefund, state) ? undefined : channel.pendingRefund
       }
 
-/** Whether a signed refund leaves what a request needs; another refund waits for its end. */
+/** Whether a signed refund leaves too little for a request. Another refund waits until the first has ended. */
 const isHeld = ({ balance, pendingRefund }: Channel, { price, voucher }: Reservation): boolean =>
   pendingRefund != null &&
   (price === "0" || BigInt(voucher.maxClaimableAmount) > BigInt(balance) - BigInt(pendingRefund.amount))
 
 export const largest = (...amounts: ReadonlyArray<bigint>): bigint => amounts.reduce((a, b) => (a > b ? a : b))
 
-/** Whether a voucher builds on one above the newest of the record: that is older than the voucher. */
+/** Whether a voucher's base is above the newest recorded voucher: the record is then older than the voucher. */
 const isOld = ({ signedMaxClaimable }: Channel, { price, voucher }: Reservation): boolean =>
   BigInt(voucher.maxClaimableAmount) - BigInt(price) > BigInt(signedMaxClaimable)
 
 /**
- * The record before a request. What was claimed was charged, whatever a record that was lost or restored says; and a
- * verified voucher that builds on more raises an old record, which would lose more than a lost one.
+ * The record before a request. The claimed amount was charged, even if a lost or restored record shows less. A verified
+ * voucher with a higher base raises an old record, because keeping the old one would lose more.
  */
 const brought = (channel: Channel, reservation: Reservation, now: number): Channel => {
   const { price, state, voucher } = reservation
@@ -204,7 +204,10 @@ const brought = (channel: Channel, reservation: Reservation, now: number): Chann
   }
 }
 
-/** After a claim: the rest was read before it, and a refund or withdrawal may have come between. */
+/**
+ * After a claim, update only the total: the other values were read before it, and a refund or withdrawal may have
+ * happened since.
+ */
 const withClaimed = (channel: Channel, state: LedgerState): Channel =>
   BigInt(state.totalClaimed) > BigInt(channel.totalClaimed) ? { ...channel, totalClaimed: state.totalClaimed } : channel
 
@@ -250,7 +253,7 @@ const charge = async (storage: ChannelStorage, { amount, channelId, pendingId, s
     const channel: Channel = {
       ...withState(current, state, now),
       chargedCumulativeAmount: String(charged),
-      // A voucher for less, after a call that used less than its price, proves nothing more.
+      // A voucher for a lower amount, after a call that used less than its price, proves nothing more.
       ...(BigInt(voucher.maxClaimableAmount) < BigInt(current.signedMaxClaimable)
         ? {}
         : { signedMaxClaimable: voucher.maxClaimableAmount, signature: voucher.signature }),
@@ -263,7 +266,7 @@ const charge = async (storage: ChannelStorage, { amount, channelId, pendingId, s
   return decided
 }
 
-/** How long a refund counts, seconds of the ledger's close time. */
+/** Lifetime of a refund, seconds of the ledger's close time. */
 export const refundSeconds = 300
 
 const holdRefund = async (storage: ChannelStorage, { amount, channelId, pendingId, voucher }: RefundHold) => {
@@ -312,7 +315,7 @@ export const channelsOver = (storage: ChannelStorage): SellerChannels => ({
   }
 })
 
-/** A storage in memory: one process, gone with it. */
+/** A storage in memory for one process; lost when it ends. */
 export const memoryStorage = (): ChannelStorage => {
   const channels = new Map<string, Channel>()
   return {

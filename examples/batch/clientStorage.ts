@@ -1,15 +1,15 @@
-// What a buyer keeps of its channels by `batch-settlement`, and a store in memory.
+// A buyer's records of its channels by `batch-settlement`, and a store in memory.
 
-/** What a buyer knows of a channel. Amounts are atomic units. */
+/** A buyer's record of a channel. Amounts are atomic units. */
 export interface ClientChannel {
-  /** What the seller charged in all: the base of the next voucher. */
+  /** Total charged by the seller: the base of the next voucher. */
   readonly charged: string
   readonly balance: string
-  /** The most that a voucher was signed for, kept before that voucher is sent. Default `charged`. */
+  /** The highest amount signed in a voucher, stored before that voucher is sent. Default `charged`. */
   readonly signed?: string
-  /** Payments in a row whose answer has not come. */
+  /** Number of unanswered payments in a row. */
   readonly unanswered?: number
-  /** A deposit without an answer: what was signed, and the last ledger in which it can land. */
+  /** An unanswered deposit: the signed transaction, and the last ledger in which it can land. */
   readonly open?: { readonly amount: string; readonly transaction: string; readonly expires: number }
 }
 

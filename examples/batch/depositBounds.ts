@@ -1,13 +1,14 @@
-// A buyer's own bounds on deposits by `batch-settlement`: what a seller announces is followed within them, or refused.
+// A buyer's own limits on deposits by `batch-settlement`: it follows a seller's announcement within them, or refuses
+// it.
 import { leastTimes } from "../preparedBatch.mjs"
 import { usualAssets } from "../preparedBytes.mjs"
 
 export interface DepositBounds {
-  /** A deposit is this many times the price, or a seller's announced least, up to ten times that. Default 100. */
+  /** A deposit is this many times the price, or a seller's announced minimum, up to ten times that. Default 100. */
   readonly depositTimes?: number
-  /** The most that one deposit may be, atomic units; what needs more is refused. Default 10,000,000: one USDC. */
+  /** Maximum of one deposit, atomic units; larger ones are refused. Default 10,000,000: one USDC. */
   readonly depositMax?: bigint
-  /** Seconds until a buyer has its money back without the seller, at most. Default a day. */
+  /** Maximum seconds until a buyer gets its money back without the seller. Default a day. */
   readonly withdrawDelayMax?: number
   /** Contracts of the assets to deposit. Default USDC and XLM of the terms' network. */
   readonly assets?: ReadonlyArray<string>
@@ -17,7 +18,7 @@ const depositMaxDefault = 10_000_000n
 const withdrawDelayMin = 900
 const withdrawDelayMaxDefault = 86_400
 
-/** Throws for terms that this buyer opens no channel for. */
+/** Throws for terms for which this buyer opens no channel. */
 export const checkDepositTerms = (
   { asset, extra, network }: any,
   { assets, withdrawDelayMax }: DepositBounds
@@ -30,7 +31,7 @@ export const checkDepositTerms = (
     throw new Error(`a withdraw delay of ${withdrawDelay} seconds is not of ${withdrawDelayMin} to ${most}`)
 }
 
-/** Atomic units to deposit, where `missing` are needed. Throws above the buyer's bounds. */
+/** The deposit in atomic units if `missing` are needed. Throws above the buyer's limits. */
 export const depositFor = ({ amount: price, extra }: any, bounds: DepositBounds, missing: bigint): bigint => {
   const { depositMax = depositMaxDefault, depositTimes = 100 } = bounds
   const announced = /^\d{1,39}$/.test(extra.minDeposit ?? "") ? BigInt(extra.minDeposit) : 0n

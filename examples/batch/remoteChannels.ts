@@ -14,11 +14,11 @@ export interface RemoteOptions {
 export interface ClaimPolicy {
   readonly token: string
   readonly claimEverySeconds: number
-  /** Claimed as soon as this much is unclaimed in one channel, atomic units. */
+  /** Claim as soon as one channel has this much unclaimed, atomic units. */
   readonly claimAt?: string
 }
 
-/** Requests of one decision, at most: each repeats the same, which the store decides once. */
+/** Maximum requests for one decision. They are identical, and the store decides once. */
 const triesMax = 3
 const pauseMillis = 200
 const answerMillis = 10_000
@@ -46,7 +46,9 @@ const ask = async (options: RemoteOptions, path: string, body: object): Promise<
   return answer
 }
 
-/** The store notes the refund, and signs it where its key is the channel's authorizer. Repeated, it is the same. */
+/**
+ * The store records the refund, and signs it if its key is the channel's authorizer. Repeating it has the same result.
+ */
 const askRefund = async (options: RemoteOptions, { amount, channelId, pendingId, voucher }: RefundHold) => {
   const asked = { payment: pendingId, channelId, voucher, ...(amount === undefined ? {} : { amount }) }
   const signed: EnrichedRefund = await ask(options, "channels/refund", asked)
@@ -67,7 +69,7 @@ export const remoteChannels = (options: RemoteOptions): SellerChannels => ({
   reserve: async ({ pendingId, ttlMillis, ...rest }): Promise<Reserved> => {
     const asked = { payment: pendingId, ttlSeconds: Math.ceil(ttlMillis / 1_000), ...rest }
     const { channel, status } = await ask(options, "channels/reserve", asked)
-    // A request that was charged before gets no second answer for one voucher.
+    // A request that was already charged gets no second answer for one voucher.
     return { status: status === "charged" ? "stale" : status, channel }
   },
   charge: ({ amount, channelId, pendingId, state }): Promise<Charged> =>
@@ -92,11 +94,19 @@ export const remoteChannels = (options: RemoteOptions): SellerChannels => ({
 })
 
 /**
- * The store's key as the authorizer of a seller that keeps its own channels: its claims and refunds go unsigned to the
- * facilitator, which signs them for this API key.
+ * The facilitator's key, as `/supported` announces it to this API key, for a seller that keeps its own channels: its
+ * claims and refunds go unsigned to the facilitator, which signs them for the same API key.
  */
-export const delegateAuthorizer = async (options: RemoteOptions): Promise<ReceiverAuthorizer> => {
-  const { receiverAuthorizer } = await ask(options, "authorizer", {})
+export const delegateAuthorizer = async ({
+  apiKey,
+  facilitator,
+  network
+}: RemoteOptions): Promise<ReceiverAuthorizer> => {
+  const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
+  const { kinds }: any = await (await fetch(`${facilitator}/supported`, { headers })).json()
+  const kind = kinds.find((one: any) => one.scheme === "batch-settlement" && one.network === network)
+  const receiverAuthorizer = kind?.extra.receiverAuthorizer
+  if (receiverAuthorizer === undefined) throw new Error(`${facilitator} holds no authorizer for this API key`)
   return {
     address: receiverAuthorizer,
     signClaims: () => undefined,

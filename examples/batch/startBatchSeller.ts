@@ -44,7 +44,7 @@ export const startBatchSeller = async (options: BatchSellerOptions): Promise<Sel
       .end(JSON.stringify(body))
   }
 
-  /** What the settlement answers: the charge of a voucher, or the facilitator's receipt. */
+  /** The settlement's answer: the charge of a voucher, or the facilitator's receipt. */
   const settled = async (context: any, key: string): Promise<any> => {
     const charged = await server.schemeHooks.onBeforeSettle(context)
     if (charged?.skip === true) return charged.result
@@ -65,7 +65,7 @@ export const startBatchSeller = async (options: BatchSellerOptions): Promise<Sel
     const paymentPayload: any = decode(header)
     if (paymentPayload === undefined) return refuse(request, response, "PAYMENT-SIGNATURE is not base64 of JSON")
     const context = { paymentPayload, requirements: terms }
-    // A deposit's answer that was lost is given again to this request alone.
+    // Only this request can repeat a deposit with a lost answer.
     const key = saleKey({ method: request.method!, url: urlOf(request) }, Buffer.from(header, "base64"))
     const before = await server.schemeHooks.onBeforeVerify(context)
     if (before?.abort === true) return refuse(request, response, before.reason, paymentPayload)
@@ -76,7 +76,7 @@ export const startBatchSeller = async (options: BatchSellerOptions): Promise<Sel
     const receipt = await settled(context, key)
     if (receipt.success !== true) {
       await server.schemeHooks.onSettleFailure(context)
-      // Its end is not known: the same payment continues, and a new 402 would ask for a second one.
+      // The outcome is unknown: the same payment continues, and a new 402 would ask for a second one.
       if (receipt.errorReason === "settlement_pending")
         return void response
           .writeHead(503, {

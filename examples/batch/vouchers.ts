@@ -25,7 +25,7 @@ const passphraseOf = (network: string): string => {
 
 const places = new Map<string, BatchContract>()
 
-/** Where a channel lives, by the network of the terms and the contract that they name. */
+/** The network and contract of a channel, from the terms. */
 export const placeOf = (network: string, contract: string): BatchContract => {
   const name = `${network} ${contract}`
   const known = places.get(name)
@@ -63,7 +63,7 @@ export const signerOf = (secret: string): Signer => {
   return { address: keypair.publicKey(), sign: (digest) => sign(null, digest, key).toString("hex") }
 }
 
-/** Keys that are kept for the next voucher of the same buyer. */
+/** Number of cached keys, for the next voucher of the same buyer. */
 const keysMax = 10_000
 const keys = new Map<string, KeyObject>()
 

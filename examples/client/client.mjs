@@ -1,11 +1,11 @@
 // @ts-check
 // A typed client for every route of a facilitator: `makeClient({ url, key })` has one function for each operation of
-// `/openapi.json`, generated into `operations.mjs` and `types.ts` (`npm run client`). An answer that is no success is
-// thrown as `AnswerRefused`, with its status and body. `followSettlements` reads the stream of events and resumes from
-// the last one it gave, across restarts of either side. No dependency; Node, Deno and browsers.
+// `/openapi.json`, generated into `operations.mjs` and `types.ts` (`npm run client`). An unsuccessful answer is thrown
+// as `AnswerRefused`, with its status and body. `followSettlements` reads the stream of events and resumes from its
+// last event, across restarts of either side. No dependency; Node, Deno and browsers.
 import { operations } from "./operations.mjs"
 
-/** The facilitator answered, and not with a success. */
+/** The facilitator answered with an error. */
 export class AnswerRefused extends Error {
   /**
    * @param {string} operation @param {number} status @param {unknown} body
@@ -17,14 +17,14 @@ export class AnswerRefused extends Error {
     this.operation = operation
     this.status = status
     this.body = body
-    /** Seconds after which the same request may be answered, where the facilitator says so. */
+    /** Seconds after which the same request may succeed, if the facilitator sent that. */
     this.retryAfterSeconds = retryAfterSeconds
   }
 }
 
 /** @param {string} path @param {Record<string, unknown>} inPath @param {Record<string, unknown>} query */
 const address = (path, inPath, query) => {
-  // A tile's name is a path of its own.
+  // A tile's name is itself a path.
   const filled = path.replace(/\{(\w+)\}/g, (_, name) =>
     name === "tile" ? encodeURI(String(inPath[name])) : encodeURIComponent(String(inPath[name]))
   )

@@ -1,5 +1,5 @@
-// The typed client's generated part: the table of operations and their types, from the document at /openapi.json. Pure:
-// the same document gives the same two files, which a test compares with those that are stored.
+// Generates the typed client's table of operations and their types from the document at /openapi.json. Pure: the same
+// document gives the same two files, which a test compares with the stored ones.
 
 interface Operation {
   readonly operationId: string
@@ -26,7 +26,7 @@ const isName = (text: string): boolean => /^[A-Za-z_$][\w$]*$/.test(text)
 const keyOf = (name: string): string => (isName(name) ? name : JSON.stringify(name))
 const indented = (text: string): string => text.replaceAll("\n", "\n  ")
 
-/** A comment of one line, or of several where it is long. */
+/** A comment, on one line if it fits. */
 const comment = (text: string): string => {
   const lines = [""]
   for (const word of text.replaceAll("*/", "").split(" ")) {
@@ -52,7 +52,7 @@ const objectType = ({ additionalProperties, properties = {}, required = [] }: Sc
   return others === undefined || others === true ? own : `${own} & Readonly<Record<string, ${typeOf(others)}>>`
 }
 
-/** The TypeScript type of a JSON Schema; `unknown` for what this does not know. */
+/** The TypeScript type of a JSON Schema; `unknown` for unsupported schemas. */
 export const typeOf = (schema: Schema): string => {
   if (schema.$ref !== undefined) return String(schema.$ref).split("/").at(-1)!
   const one = schema.anyOf ?? schema.oneOf
@@ -86,7 +86,7 @@ const placeOf = { query: "query", path: "path", header: "headers" } as const
 /** A type of these members, each on its own line. */
 const block = (members: ReadonlyArray<string>): string => `{\n  ${indented(members.join("\n"))}\n}`
 
-/** The one argument of an operation: its parameters by place, and its body; undefined for none. */
+/** The single argument of an operation: its parameters by place, and its body; undefined without any. */
 const argumentOf = ({ parameters, requestBody }: Operation) => {
   const members: Array<string> = []
   let isRequired = requestBody !== undefined
@@ -115,7 +115,7 @@ const answerOf = ({ responses }: Operation): string => {
   return [...new Set(types)].join(" | ") || "unknown"
 }
 
-/** An answer that does not end is read by a function of its own. */
+/** An endless answer is read by a separate function. */
 const isStream = ({ responses }: Operation): boolean => responses["200"]?.content?.["text/event-stream"] !== undefined
 
 const operationsOf = ({ paths }: OpenApiDocument) =>

@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
-# A buyer of bash, awk, curl and openssl: `BUYER_KEY=buyer.pem pay.sh URL` reads the 402, asks the facilitator's
-# /prepare what to sign, builds the same bytes from the seller's terms, signs them when they are equal, and pays.
-# `exact` alone.
+# A buyer in bash, awk, curl and openssl: `BUYER_KEY=buyer.pem pay.sh URL` reads the 402, asks the facilitator's
+# /prepare for the bytes to sign, builds the same bytes from the seller's terms, signs them when they are equal, and
+# pays. Only `exact`.
 #
 #   pay.sh [-X METHOD] [-d BODY | -d @FILE] [-H 'name: value']… [--out FILE] URL
 #   pay.sh --resume FILE        sends a kept payment again
 #   pay.sh --account buyer.pem  prints the account of a key
 #
-# A payment is kept in PAYMENTS (default ~/.x402-payments) before it is sent; the same call sends it again until its
-# page arrives, and no other one is signed before its last ledger has closed. `--out` writes the page's bytes to FILE
-# and the receipt to FILE.receipt.json. The layout of what is signed is plugins/prepare/README.md.
+# A payment is stored in PAYMENTS (default ~/.x402-payments) before it is sent; the same call sends it again until its
+# page arrives, and no other is signed before its last ledger has closed. `--out` writes the page's bytes to FILE
+# and the receipt to FILE.receipt.json. The layout of the signed bytes is in plugins/prepare/README.md.
 #
 # FACILITATOR_URL, MAX_AMOUNT, NETWORK, PASSPHRASE and ASSETS (contracts to pay in) are optional; LEDGER_RPC_URL is
 # asked for the newest ledger. MAX_AMOUNT is in units of the first asset, or for each: "C…=1000 C…=50".
-# What a seller, a facilitator or a ledger answers is no number until it is known to be one: bash runs commands that it
-# finds in the text of an arithmetic expression.
+# Validate every number in an answer before use, whether from a seller, a facilitator or a ledger: bash runs commands
+# that it finds in the text of an arithmetic expression.
 set -euo pipefail
-# The sort of bytes, not of letters.
+# Sort by bytes, not by letters.
 export LC_ALL=C
 
 work=$(mktemp -d)
-# No exit is silent.
+# Every exit prints a message.
 finish() {
   local code=$?
   [ "$code" = 0 ] || [ -e "$work/said" ] || echo "stopped with exit code $code" >&2
@@ -33,7 +33,7 @@ say() { echo "$1" >&2; : > "$work/said"; }
 refuse() { say "refused: $1"; exit 3; }
 whole='^(0|[1-9][0-9]{0,8})$'
 
-# Every value of a JSON text as a line: its path, a tab, its text; nothing of a text that is no JSON.
+# Prints every value of a JSON text as a line: its path, a tab, its text. Prints nothing for invalid JSON.
 flat() {
   tr '\t\r\n' '   ' | awk '
     function bad() { failed = 1; exit 1 }
@@ -73,7 +73,7 @@ flat() {
       for (n = 1; n <= count; n++) print lines[n]
     }' || true
 }
-# The one value at a path of a flat file, without quotes; nothing where there is none, or two.
+# The single value at a path of a flat file, without quotes; nothing if there is none, or two.
 pick() {
   awk -F '\t' -v path="$2" '$1 == path { n++; v = $2 } END { gsub(/^"|"$/, "", v); if (n == 1) print v }' "$work/$1"
 }
@@ -129,7 +129,7 @@ wanted=${NETWORK:-stellar:testnet}
 payer=$(account "$BUYER_KEY")
 folder=${PAYMENTS:-$HOME/.x402-payments}
 
-# A text of a file of ours or of a sibling language.
+# A text from a stored payment, written by this script or by the JavaScript or Python buyer.
 kept() { pick kept "$1" | sed 's/\\\(["\\/]\)/\1/g'; }
 if [ -n "$resumed" ]; then
   flat < "$resumed" > "$work/kept"
@@ -144,16 +144,16 @@ method=${method^^}
 for one in ${headers[@]+"${headers[@]}"}; do [[ $one =~ ^[Cc]ontent-[Tt]ype: ]] && hasType=1; done
 given=(-X "$method")
 for one in ${headers[@]+"${headers[@]}"}; do given+=(-H "$one"); done
-# curl names a type that nobody chose.
+# curl would send its own content type.
 [ ${#data[@]} -eq 0 ] || [ $hasType -eq 1 ] || given+=(-H "content-type:")
 given+=(${data[@]+"${data[@]}"})
 
-# One request: `status`, the files headers and page.
+# Sends one request; sets `status` and writes the files headers and page.
 request() {
   status=$(curl -sS --max-time 60 -D "$work/headers" -o "$work/page" -w '%{http_code}' "${given[@]}" "$@" "$url")
 }
 header() { { grep -i "^$1:" "$work/headers" || true; } | tail -n1 | sed 's/^[^:]*: *//' | tr -d '\r'; }
-# What a 402 asks for: of its header, or else of its body.
+# The terms of a 402, from its header, or else from its body.
 readTerms() {
   { header payment-required | base64 -d 2> /dev/null || true; } | flat > "$work/terms"
   [ -s "$work/terms" ] || flat < "$work/page" > "$work/terms"
@@ -171,7 +171,7 @@ finishWith() {
   if [[ $status == 2* ]]; then exit 0; fi
   exit 1
 }
-# Sends the kept payment until its answer is known; 0 where it is delivered, 1 where it is refused. What stays unknown
+# Sends the kept payment until its answer is known; returns 0 if it is delivered, 1 if it is refused. An unknown answer
 # ends the script: no other payment is signed for it.
 send() {
   local cuts=0 attempt wait reason why
@@ -190,7 +190,7 @@ send() {
       fi
       [[ $status =~ ^(5|408|425|429) || $reason =~ settlement_pending|status_unknown|temporarily_unavailable ]] ||
         return 1
-      # 503 is a seller that waits for the ledger; any other is a gateway or seller that lost its answer.
+      # 503 comes from a seller that waits for the ledger; others from a gateway or seller that lost its answer.
       if [[ $status == 5* && $status != 503 ]]; then cuts=$((cuts + 1)); else cuts=0; fi
       why="the seller answers $status $reason"
       wait=$(header retry-after)
@@ -210,7 +210,7 @@ send() {
 }
 isSpent() { [[ "$(pick receipt .errorReason) $(pick terms .error)" =~ already_settled|authorization_spent ]]; }
 
-# 1. A payment of the same call that is kept: that one again.
+# 1. Send a kept payment of the same call again.
 bodyHash=$({ [ ! -e "$work/body" ] || cat "$work/body"; } | openssl dgst -sha256 -binary | hex)
 key=$(printf '%s\n%s\n%s\n%s\n' "$payer" "$method" "$url" "$bodyHash" | openssl dgst -sha256 -binary | hex)
 file="$folder/$key.json"
@@ -239,7 +239,7 @@ case "$wanted" in
     usual+=" CAS3J7GYLGXMF6TDJBBYYSE3HQ6BBSMLNUQ34T6TZMYMW2EVH34XOWMA" ;;
   *) usual="" ;;
 esac
-# The most in an asset; a plain limit says nothing of any but the first.
+# The limit in an asset; a plain limit applies only to the first asset.
 limitOf() {
   local known=${ASSETS:-$usual} most=${MAX_AMOUNT:-1000000} one
   if [[ $most != *=* ]]; then
@@ -248,13 +248,13 @@ limitOf() {
   fi
   for one in $most; do if [ "$1" = "${one%%=*}" ]; then echo "${one#*=}"; fi; done
 }
-# Reads an option; `why` says why it is not paid.
+# Reads an option; `why` is the reason why it is not paid.
 consider() {
   local name
   why=""
   for name in scheme network asset amount payTo maxTimeoutSeconds; do
     declare -g "$name=$(pick terms ".accepts[$1].$name")"
-    # Another one of that name, in `extra`, could be read in its place.
+    # A member of the same name in `extra` could be read instead.
     [ -n "${!name}" ] && [ -z "$(pick terms ".accepts[$1].extra.$name")" ] ||
       { why="the terms have no $name, or two" && return; }
   done
@@ -275,12 +275,12 @@ for ((at = 0; at < 32; at++)); do
   [ -n "$accepted" ] || refuse "$first"
   consider "$at"
   [ -n "$why" ] || break
-  # Of the wanted network where there is one.
+  # Prefer the reason for an option of the wanted network.
   if [ -z "$first" ] || [[ $first == *network && $why != *network ]]; then first=$why; fi
 done
 [ -z "$why" ] || refuse "$first"
 
-# What the facilitator says is to be signed.
+# The bytes to sign, according to the facilitator.
 curl -sS --fail-with-body -o "$work/answer" "$facilitator/prepare" -H 'content-type: application/json' \
   -d "{\"x402Version\":2,\"payer\":\"$payer\",\"paymentRequirements\":$accepted}" ||
   refuse "$(cat "$work/answer" 2> /dev/null || echo "$facilitator does not answer")"
@@ -307,7 +307,7 @@ authorized="00000000${call}00000000"
 passphrase=$(printf %s "${PASSPHRASE:-Test SDF Network ; September 2015}" | openssl dgst -sha256 -binary | hex)
 life=$(printf '%016x%08x' "$nonce" "$expiry")
 printf %s "00000009$passphrase$life$authorized" | unhex | openssl dgst -sha256 -binary > "$work/hash"
-# The source is all zeros; before it the kind of envelope, behind it fee, sequence, and one operation.
+# The source is all zeros. Before it comes the kind of envelope, after it fee, sequence, and one operation.
 zeros=$(printf '%064d' 0)
 head="0000000200000000${zeros}00000064000000000000000100000000000000000000000100000000"
 head+="0000001800000000"
@@ -351,7 +351,7 @@ draft=$(mktemp "$folder/draft.XXXXXX")
 } > "$draft"
 sync "$draft"
 rm -f "$file"
-# A link never replaces a payment that another call has kept meanwhile.
+# A link never replaces a payment that another call has stored in between.
 ln "$draft" "$file" 2> /dev/null || { flat < "$file" > "$work/kept" && payment=$(kept .payment); }
 rm -f "$draft"
 send || true

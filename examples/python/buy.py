@@ -56,7 +56,7 @@ def main() -> int:
         elif given.payment is not None:
             paid = buyer.send(given.url, given.payment)
         else:
-            # Several times: of one channel, by vouchers.
+            # Repeated payments use vouchers of one channel.
             for _ in range(int(os.environ.get("TIMES", "1"))):
                 paid = buyer.pay(given.url, method=given.method, body=body, headers=headers)
     except SignatureRefused as refused:

@@ -7,8 +7,8 @@ const isJws = (text) => /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text)
 const ofHeader = (text) => new TextDecoder().decode(bytesOf(text))
 
 /**
- * A receipt from a file: the JWS itself, an answer of `GET /receipts/HASH`, a settle answer, or a `PAYMENT-RESPONSE`
- * header as it was sent. `settled` is the answer around the receipt; `delivery` is the seller's signed receipt.
+ * Reads a receipt from a file: the JWS itself, an answer of `GET /receipts/HASH`, a settle answer, or a
+ * `PAYMENT-RESPONSE` header. `settled` is the answer around the receipt; `delivery` is the seller's signed receipt.
  */
 export const readKept = (file) => {
   const text = file.trim()
@@ -50,7 +50,7 @@ export const didUrl = (did) => {
 
 /**
  * The claims of a stored receipt. `proven` is its proof, if it has one, with the hash of the receipt's leaf. A retired
- * key needs a proof: a stolen key can sign anything, and the log shows when it did. `at` is a time at which the log's
+ * key needs a proof: a stolen key can sign anything, and the log shows the time. `at` is a time when the log's
  * checkpoint existed, as for `openCheckpoint`: now, or the time of a witness's signature.
  */
 export const checkKept = async ({ outcomes, receipt, settled = {} }, did, at) => {

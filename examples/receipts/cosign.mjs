@@ -1,6 +1,6 @@
-// Has a witness cosign a log's newest checkpoint (C2SP tlog-witness): it asks which size the witness has signed, sends
-// the proof that the checkpoint continues it, and prints the note with the witness's line. Anyone may ask. It also
-// checks such a line by the witness's key.
+// Requests a witness's cosignature of a log's newest checkpoint (C2SP tlog-witness): it asks for the size that the
+// witness has signed, sends the proof that the checkpoint continues it, and prints the note with the witness's line.
+// Anyone may ask. It also checks such a line with the witness's key.
 //   node cosign.mjs LOG did.json WITNESS    LOG is a folder, or a URL such as HOST/log
 import { openTiles, readNewest } from "./tiles.mjs"
 import { bytesOf, hexOf, openCheckpoint, sha256 } from "./verify.mjs"
@@ -25,7 +25,7 @@ export const cosign = async (log, did, witness) => {
   return note + text
 }
 
-/** A witness's verifier key, NAME+HASH+KEY (C2SP signed-note), of the type that cosigns; undefined when it is none. */
+/** A witness's verifier key, NAME+HASH+KEY (C2SP signed-note), of the type that cosigns; undefined for other texts. */
 const readWitnessKey = async (text) => {
   const [, name, hash, key] = /^([^+\s]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text) ?? []
   const typed = bytesOf(key ?? "")
@@ -33,7 +33,9 @@ const readWitnessKey = async (text) => {
   return isWhole ? { name, hash, publicKey: typed.subarray(1) } : undefined
 }
 
-/** When a witness cosigned a checkpoint, as seconds since 1970; undefined when its line is not there or not its own. */
+/**
+ * Time of a witness's cosignature of a checkpoint, as seconds since 1970; undefined if its line is missing or invalid.
+ */
 export const cosignedAt = async (note, witnessKey) => {
   const witness = await readWitnessKey(witnessKey)
   if (witness === undefined) throw new Error(`${witnessKey} is no witness's key: NAME+HASH+KEY of type 4`)

@@ -1,5 +1,5 @@
-// Reads a downloaded log, a folder or a URL that holds `checkpoint` and `tile/…` (C2SP tlog-tiles): roots of any
-// range of leaves, proofs, entries. Nothing is believed because it is there: compare a root with a signed checkpoint.
+// Reads a downloaded log, a folder or a URL that holds `checkpoint` and `tile/…` (C2SP tlog-tiles): roots of any range
+// of leaves, proofs, entries. The download itself proves nothing: compare a root with a signed checkpoint.
 import { hexOf, leafHash, nodeHash, openKey, sha256 } from "./verify.mjs"
 
 /** Bytes of a file below a folder or URL. */
@@ -17,15 +17,15 @@ export const readText = async (place, path) => new TextDecoder().decode(await re
 
 const above = (place) => place.replace(/\/+[^/]+\/*$/, "")
 
-/** The list of epochs at a place, oldest first; undefined where there is none, as in a copy of one epoch alone. */
+/** The list of epochs at a place, oldest first; undefined without a list, as in a copy of a single epoch. */
 const readEpochs = async (place) => {
   const text = await readText(place, "epochs").catch(() => undefined)
   return text === undefined ? undefined : JSON.parse(text).epochs
 }
 
 /**
- * The newest checkpoint of a place, and where the tiles of its log are: HOST/log is the first epoch, and has a list of
- * the others, each below its name.
+ * The newest checkpoint of a place, and the place of its log's tiles. HOST/log is the first epoch, and lists the
+ * others, each below its name.
  */
 export const readNewest = async (place) => {
   const epoch = (await readEpochs(place))?.at(-1).origin.split("/log/")[1]
@@ -92,7 +92,7 @@ export const openTiles = (place, size) => {
       ? [...(await consistency(older, from + left, from, isWhole)), await root(from + left, to)]
       : [...(await consistency(older - left, to, from + left, false)), await root(from, from + left)]
   }
-  /** The bytes of an entry, which its leaf's hash is of. */
+  /** The bytes of an entry, checked against its leaf's hash. */
   const entry = async (index) => {
     const bytes = await tile("entries", Math.floor(index / 256))
     let at = 0
@@ -104,7 +104,7 @@ export const openTiles = (place, size) => {
   return { size, root, inclusion, consistency, entry }
 }
 
-/** What a log says of its keys, each entry proven to be in the tree: those that its list names, else all there are. */
+/** A log's entries about its keys, each proven to be in the tree. Reads the listed entries, or all without a list. */
 export const readKeys = async (place, tree, tiles) => {
   const epochs = (await readEpochs(place)) ?? (await readEpochs(above(place))) ?? []
   const listed = epochs.find(({ origin }) => origin === tree.origin)?.keyEntries

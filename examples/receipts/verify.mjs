@@ -41,7 +41,7 @@ export const openReceipt = async (jws, did) => {
   return isCanonical && !wrong ? { claims, key } : refuse(wrong ? `its ${wrong} is malformed` : "not canonical")
 }
 
-// A checkpoint is a signed note. Its key must be in force `at` a time in seconds; NaN accepts any time.
+// A checkpoint is a signed note. Its key must be in force at `at`, in seconds; NaN accepts any time.
 const logForm = /^(([^\s/+]+)\/log(?:\/[\w-]+)?)\n(0|[1-9]\d{0,14})\n([A-Za-z0-9+/]{43}=)\n(?:[^\p{Cc}]+\n)*\n/u
 const linesForm = /\n\n((?:— [^\s+]+ [A-Za-z0-9+/]+=*\n)+)$/
 export const openCheckpoint = async (note, did, at = Date.now() / 1000) => {

@@ -1,7 +1,7 @@
-// A witness (C2SP tlog-witness, tlog-cosignature): it signs a checkpoint only when that continues the last one it
-// signed, and stores it before it answers, so that a log cannot show it two stories, not even across a crash or by a
-// second process on the same file. A key of the log that did not sign the last checkpoint needs the log's own word: an
-// entry that announces it. The witness's key and what it signed are in one file, which is a secret.
+// A witness (C2SP tlog-witness, tlog-cosignature). It signs a checkpoint only when that continues the last one it
+// signed, and stores it before it answers, so a log cannot show it two stories, not even across a crash or through a
+// second process on the same file. If another key of the log signed the last checkpoint, the log itself must announce
+// the new key in an entry. One file has the witness's key and its signed checkpoints; it is a secret.
 //   PORT=3010 node witness.mjs did.json STATE.json NAME    did.json: of the log's facilitator; it is read each time
 import { open, readFile, rename, rm } from "node:fs/promises"
 import { createServer } from "node:http"
@@ -17,13 +17,13 @@ const refused = (status, message, type = "text/plain; charset=utf-8") =>
   Object.assign(new Error(message), { status, type })
 const refusedAs = (status) => (error) => Promise.reject(refused(status, error.message))
 
-/** Has the bytes of a file or folder on the disk. */
+/** Flushes a file or folder to the disk. */
 const sync = async (path) => {
   const handle = await open(path, "r")
   await handle.sync().finally(() => handle.close())
 }
 
-/** Replaces the file in one step, once its bytes are on the disk. */
+/** Replaces the file in one step, after its bytes are on the disk. */
 const store = async (file, value) => {
   const handle = await open(`${file}.new`, "w", 0o600)
   await handle.writeFile(JSON.stringify(value))
@@ -50,14 +50,14 @@ const isGone = (pid) => {
   }
 }
 
-/** Makes a file that no process has made before; false where one has. */
+/** Creates a file; false if another process has created it. */
 const claim = async (file) => {
   const handle = await open(file, "wx").catch((error) => (error.code === "EEXIST" ? undefined : Promise.reject(error)))
   await handle?.writeFile(`${process.pid} ${hostname()}`).finally(() => handle.close())
   return handle !== undefined
 }
 
-/** Removes the lock of a process of this machine that is gone; one process at a time does. */
+/** Removes the lock of a dead process of this machine. Only one process at a time does this. */
 const breakLock = async (lock) => {
   const [pid, host] = (await readFile(lock, "utf8").catch(() => "")).split(" ")
   if (host !== hostname() || !isGone(Number(pid)) || !(await claim(`${lock}.break`))) return
@@ -66,7 +66,7 @@ const breakLock = async (lock) => {
   await rm(`${lock}.break`)
 }
 
-/** Runs alone among all processes that use the file. */
+/** Runs exclusively among all processes that use the file. */
 const alone = async (file, run) => {
   const lock = `${file}.lock`
   for (let tries = 0; !(await claim(lock)); tries++) {
@@ -77,7 +77,7 @@ const alone = async (file, run) => {
   return run().finally(() => rm(lock, { force: true }))
 }
 
-/** A witness's own key; the file is made where it is not there. */
+/** The witness's own key; creates the file if it is missing. */
 const openKey = async (file) => {
   const made = async () => {
     const found = await readState(file)
@@ -90,10 +90,10 @@ const openKey = async (file) => {
   return ((await readState(file)) ?? (await alone(file, made))).key
 }
 
-/** Where a log is read: below its origin, over HTTP on this machine alone. */
+/** Address of a log: below its origin, over HTTP only on this machine. */
 const placeOf = (origin) => `${/^(localhost|127\.0\.0\.1)[:/]/.test(origin) ? "http" : "https"}://${origin}`
 
-/** The keys of a log by its own entries in the tree of a checkpoint, as a document has them. */
+/** The keys of a log from its own entries in a checkpoint's tree, in a document's form. */
 const introduced = async (origin, note, place) => {
   const [, size, root] = note.split("\n")
   const tree = { origin, size: Number(size), root: hexOf(bytesOf(root)) }
@@ -103,13 +103,13 @@ const introduced = async (origin, note, place) => {
 }
 
 /**
- * Opens a checkpoint. `former` is the id of the key that signed the last one: it is taken while the document does
- * not call it retired; another one where the log has announced it since, and it is in force.
+ * Opens a checkpoint. `former` is the id of the key that signed the last one. It is accepted unless the document lists
+ * it as retired; another key is accepted if the log has announced it since, and it is in force.
  */
 const openFrom = async (note, did, former, place) => {
   const tree = await openCheckpoint(note, did).catch((error) => error)
   if (tree.key && (former ?? tree.key.id) === tree.key.id) return tree
-  // What it trusts first is the document's.
+  // The first key must come from the document.
   if (!tree.key && former === undefined) throw tree
   const origin = note.split("\n", 1)[0]
   const events = await introduced(origin, note, place ?? placeOf(origin)).catch((error) => {
@@ -125,16 +125,17 @@ const openFrom = async (note, did, former, place) => {
   return opened
 }
 
-/** The log of a host that no other one continues. */
+/** The log of a host that no other log continues. */
 const newestOf = (signed, origin) => {
   const isEnded = (one) => Object.values(signed).some(({ ends }) => ends?.origin === one)
   return Object.keys(signed).find((one) => one.split("/")[0] === origin.split("/")[0] && !isEnded(one))
 }
 
 /**
- * A log that begins a new epoch says in a further line which one it continues: that is to be the newest that was signed
- * of its host, as far as that was signed. Otherwise a backup was restored, maybe once more. What it ends, undefined for
- * the first log of a host; rejects where it continues less.
+ * The previous log of an epoch. A log that begins a new epoch names in a further line the log that it continues. That
+ * must be the newest log that we signed for its host, to at least the signed size; otherwise a backup was restored,
+ * perhaps repeatedly. Returns the log that ends here, undefined for the first log of a host. Rejects a log that
+ * continues less.
  */
 const continued = (note, origin, signed) => {
   const newest = newestOf(signed, origin)
@@ -165,7 +166,7 @@ export const openWitness = async (did, file, name, place) => {
     return `— ${name} ${base64([...keyId, ...time, ...new Uint8Array(signature)])}\n`
   }
 
-  /** The checks of tlog-witness, in its order, against what was signed of the log. */
+  /** The checks of tlog-witness, in its order, against the signed state of the log. */
   const check = async ({ note, old, proof }, signed) => {
     const [origin] = note.split("\n", 1)
     const trusted = await document()
@@ -207,7 +208,7 @@ export const openWitness = async (did, file, name, place) => {
 
   return {
     key: `${name}+${id}+${base64(typedKey)}`,
-    /** The cosignature of a request's checkpoint; rejects with a status where it is refused. */
+    /** Cosigns a request's checkpoint; rejects with a status if it is refused. */
     add: (request) => (last = last.catch(() => {}).then(() => add(request)))
   }
 }

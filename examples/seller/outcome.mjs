@@ -1,7 +1,7 @@
 // @ts-check
-// What a facilitator's answer says about a payment, for every seller of this folder and beside it. After a settle was
-// sent, only a known end is final: a success, or a refusal that says why the payment cannot settle. Every other answer
-// (401, 429, 500, `{}`, a cut connection, no answer in time) leaves the payment pending. At verify, an answer without a
+// Classifies a facilitator's answers, for every seller in this folder and in the folder above. After a settle was sent,
+// only a known end is final: a success, or a refusal with a reason that rules out settlement. Every other answer (401,
+// 429, 500, `{}`, a cut connection, no answer in time) leaves the payment pending. At verify, an answer without a
 // verdict is the facilitator's fault, never the buyer's. No dependency; Node, Deno and Workers.
 import { createHash } from "node:crypto"
 
@@ -16,12 +16,12 @@ import { createHash } from "node:crypto"
  *   | { state: "unavailable", fault: Fault }} Verdict
  */
 /**
- * `isUnsent`: the request never left this machine. `isUnrecorded`: the facilitator says that it recorded nothing.
+ * `isUnsent`: the request never left this machine. `isUnrecorded`: the facilitator reports that it recorded nothing.
  * @typedef {{ state: "settled", receipt: Receipt }
  *   | { state: "ended", reason: string, receipt: Receipt }
  *   | { state: "pending", fault: Fault, receipt: Receipt, isUnsent: boolean, isUnrecorded: boolean }} End
  */
-/** What a call gave: its answer, or what it threw. @typedef {{ answer: any } | { error: any }} Given */
+/** The result of a call: its answer, or its error. @typedef {{ answer: any } | { error: any }} Given */
 /**
  * The payment part of an official FacilitatorClient, with the Idempotency-Key as a third argument.
  * @typedef {{
@@ -33,7 +33,7 @@ import { createHash } from "node:crypto"
 
 /** A facilitator answers a settle within 25 s. */
 const answerMillis = 40_000
-/** How long an unanswered settle is repeated before its payment is pending. */
+/** How long an unanswered settle is repeated before its payment becomes pending. */
 const patienceMillis = 15_000
 const pauseMillis = { first: 250, most: 2_000 }
 const retrySeconds = { least: 1, most: 60 }
@@ -41,7 +41,7 @@ const retrySeconds = { least: 1, most: 60 }
 /** @param {string | Uint8Array} text */
 export const sha256 = (text) => createHash("sha256").update(text).digest("hex")
 
-/** A facilitator gave no answer in a payment's shape, or one that says nothing about this payment. */
+/** The facilitator's answer is missing, lacks a payment's shape, or is not about this payment. */
 export class NoAnswer extends Error {
   /** @param {string} message @param {{ statusCode?: number, reason?: string, retryAfter?: number }} [about] */
   constructor(message, { reason, retryAfter, statusCode } = {}) {
@@ -53,7 +53,7 @@ export class NoAnswer extends Error {
   }
 }
 
-/** Statuses of a refusal that is about this payment or its request. */
+/** Statuses of refusals that are about this payment or its request. */
 const aboutPayment = new Set([200, 400, 409, 413])
 
 /** @param {string} text */
@@ -66,7 +66,7 @@ const parsed = (text) => {
 }
 
 /**
- * The two calls of a facilitator, each sent once. They reject without an answer about the payment.
+ * The two calls of a facilitator, each sent once. They reject if the answer is not about the payment.
  * @param {string} url @param {string} [apiKey]
  * @returns {Client & { url: string, createAuthHeaders: () => Promise<{ headers: Record<string, string> }> }}
  */
@@ -106,7 +106,7 @@ export const facilitatorAt = (url, apiKey) => {
 }
 
 /**
- * An official client with a key among its headers, which it takes from its method.
+ * An official client with a key among the headers that its method returns.
  * @param {any} client @param {string} [key]
  */
 const withKey = (client, key) => {
@@ -131,10 +131,10 @@ export const ask = async (client, route, payment, requirements, key) => {
   }
 }
 
-/** The request never left this machine, or nothing listened. */
+/** The request never left this machine, or the address does not listen. */
 const neverSent = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "UND_ERR_CONNECT_TIMEOUT"])
 
-/** The message of Deno, which has no code, for a connection that was never made. */
+/** Deno's message for a connection that failed; the error has no code. */
 const isUnconnected = /client error \(Connect\)/
 
 /** @param {any} error @returns {boolean} */
@@ -144,14 +144,14 @@ const wasNeverSent = (error) => {
   return false
 }
 
-/** Reasons by which a facilitator says that it has recorded nothing, and cannot say anything about this payment now. */
+/** Reasons for which the facilitator has recorded nothing and cannot decide this payment now. */
 const unrecorded = new RegExp(
   "^((ledger|stellar)_unavailable|internal_error|rate_limited|unauthorized|" +
     "settle_(ledger|stellar)_(temporarily_unavailable|sponsor_budget_exceeded)|" +
     "invalid_batch_settlement_[a-z]+_(rpc_read_failed|channel_busy|verification_state_unavailable))$"
 )
 
-/** Reasons by which a facilitator says that it knows why this payment does not settle. */
+/** Reasons for which this payment will not settle. */
 const knownEnd = new RegExp(
   "^((invalid|unsupported)_[a-z0-9_]+|network_mismatch|requirements_mismatch|insufficient_funds|request_too_large|" +
     "expired|payment_identifier_(required|conflict)|" +
@@ -205,7 +205,7 @@ const faultOf = (given) => {
   const reason = String(
     error?.reason ?? error?.errorReason ?? error?.invalidReason ?? answer?.errorReason ?? answer?.invalidReason ?? ""
   )
-  // The official client has the status in its message alone where the body has no payment's shape.
+  // If the body lacks a payment's shape, the official client has the status only in its message.
   const status = Number(error?.statusCode ?? /failed \((\d{3})\)/.exec(error?.message ?? "")?.[1] ?? 0)
   const wait = Number(error?.retryAfter ?? retrySeconds.least)
   const retryAfter = Math.ceil(Math.min(retrySeconds.most, Math.max(retrySeconds.least, wait)))
@@ -228,7 +228,7 @@ export const readVerify = (given) => {
     answer.isValid === false &&
     !unrecorded.test(reason) &&
     !/pending$|status_unknown$/.test(reason)
-  // The official client throws a refusal that has another status than 200.
+  // The official client throws a refusal with any status except 200.
   const isAbout = "answer" in given || aboutPayment.has(given.error?.statusCode)
   if (!isVerdict || !isAbout) return { state: "unavailable", fault: faultOf(given) }
   return { state: "refused", reason, ...(answer.transaction === undefined ? {} : { transaction: answer.transaction }) }
@@ -262,7 +262,7 @@ export const readSettle = (given, network) => {
 const pause = (millis) => new Promise((resolve) => setTimeout(resolve, millis))
 
 /**
- * Settles until the end is known, or for a while: the same payment with the same key each time.
+ * Settles until the end is known or `patience` runs out, with the same payment and key each time.
  * @param {Client} client @param {any} payment @param {any} requirements @param {string} [key]
  * @param {number} [patience] milliseconds
  * @returns {Promise<End>}
@@ -273,7 +273,7 @@ export const settleUntilKnown = async (client, payment, requirements, key, patie
   for (let wait = pauseMillis.first; ; wait = Math.min(pauseMillis.most, 2 * wait)) {
     const end = readSettle(await ask(client, "settle", payment, requirements, key), requirements.network)
     if (end.state !== "pending") return end
-    // A hash that was named once is the payment's identity, also where a later answer lacks it.
+    // Keep the first hash: it identifies the payment, even if a later answer lacks it.
     transaction = end.receipt.transaction || transaction
     const left = patience - (performance.now() - begun)
     // A refused key stays refused until its owner acts.
@@ -285,7 +285,7 @@ export const settleUntilKnown = async (client, payment, requirements, key, patie
 }
 
 /**
- * What is paid for: `body`, or for tools the arguments as canonical JSON.
+ * The purchase: `body`, or the arguments as canonical JSON for tools.
  * @typedef {{ method: string, url: string, body?: string | Uint8Array }} Asked
  */
 
@@ -302,7 +302,7 @@ export const requestDigest = (asked) => sha256(linesOf(asked))
 export const saleKey = (asked, bytes) => sha256(`tollkeeper-sale-v1\n${linesOf(asked)}\n${sha256(bytes)}`)
 
 /**
- * Counts what a facilitator does instead of an answer, and logs one line when a cause begins, again after a minute.
+ * Counts causes for which a facilitator gave no answer. Logs one line when a cause begins, and again after a minute.
  * @param {(line: string) => void} [log]
  */
 export const makeNotes = (log = console.error) => {

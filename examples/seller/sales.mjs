@@ -1,9 +1,9 @@
 // @ts-check
-// A seller's sales, one state machine for every seller here. A payment is bound to the first request that it was valid
-// for (method, URL, digest of body or arguments) before anything is settled; its work is computed once and stored; then
-// it is settled, with a key that binds payment and request, until its end is known; its receipt is stored before the
-// work is released. Repeated, the same request with the same payment continues where it was. "Settled before" releases
-// nothing by itself: the facilitator repeats a success to this sale's own key alone.
+// A seller's sales, one state machine for every seller here. Before anything is settled, a payment is bound to the
+// first request that it was valid for (method, URL, digest of body or arguments). Its work is computed once and stored.
+// Then it is settled, with a key that binds payment and request, until its end is known. Its receipt is stored before
+// the work is released. The same request with the same payment resumes at its last step. "Settled before" releases
+// nothing by itself: the facilitator repeats a success only for this sale's own key.
 import {
   ask,
   isSettledBefore,
@@ -24,21 +24,21 @@ import { authorizationOf } from "./signedCall.mjs"
 /** @typedef {import("./outcome.mjs").Verdict} Verdict */
 
 /**
- * An HTTP answer; the body in Base64. `amount`: what it costs, where that is less than what was verified.
+ * An HTTP answer; the body in Base64. `amount`: the price, if it is less than the verified amount.
  * @typedef {{ status: number, headers: Record<string, string | Array<string>>, body: string, amount?: string }} Work
  */
 /** One request with one payment. @typedef {{ name: string, exact: string, request: string, key: string }} Sale */
 /**
- * Why nothing is released. `refused`: this payment does not pay; the seller names its terms again. `used`: it has paid
- * for another request, or for one that this seller has no record of. `pending`: it may have paid, or may yet.
- * `unavailable`: the facilitator gave no verdict, nothing was settled.
+ * Why nothing is released. `refused`: this payment does not pay; the seller sends its terms again. `used`: it has paid
+ * for another request, or for an unrecorded one. `pending`: it may have paid, or may still pay. `unavailable`: the
+ * facilitator gave no verdict, nothing was settled.
  * @typedef {{ released: false, reason: string, receipt?: Receipt, state: "refused" | "used" }
  *   | { released: false, reason: string, receipt?: Receipt, state: "pending" | "unavailable", fault: Fault }} Withheld
  */
 /** @typedef {{ released: true, work: Work, receipt: Receipt, header?: string } | Withheld} Sold */
 
 /**
- * JSON with its members in order.
+ * JSON with sorted members.
  * @param {any} value
  * @returns {string}
  */
@@ -52,8 +52,9 @@ export const canonical = (value) => {
 const isOfChannel = (/** @type {any} */ payment) => payment.accepted?.scheme === "batch-settlement"
 
 /**
- * What a payment is, whatever unsigned bytes are around it: a total of a channel, an authorization, or its content.
- * By the scheme that it accepts, which a facilitator compares with the terms: a payload may have members of another.
+ * Identity of a payment, independent of its unsigned bytes: a total of a channel, an authorization, or its content. The
+ * accepted scheme decides which, because a facilitator compares that with the terms; a payload may contain members of
+ * another scheme.
  */
 const identityOf = (/** @type {any} */ payment) => {
   const { voucher } = payment.payload
@@ -69,10 +70,10 @@ const identityOf = (/** @type {any} */ payment) => {
 /** The record of a payment; one payment has one sale. @param {any} payment */
 export const nameOf = (payment) => sha256(identityOf(payment))
 
-/** The whole payment, as a repetition must send it. @param {any} payment */
+/** Hash of the whole payment, which a repetition must match. @param {any} payment */
 const exactly = (payment) => sha256(canonical(payment))
 
-/** Whether it can be recorded; nested deeper than the stack, it has no name. @param {any} payment */
+/** Whether the payment can be recorded. One nested deeper than the stack has no name. @param {any} payment */
 export const isPayment = (payment) => {
   try {
     if (typeof payment?.payload !== "object" || payment.payload === null) return false
@@ -108,10 +109,10 @@ export const makeSale = (payment, asked, bytes = canonical(payment)) => ({
   key: saleKey(asked, bytes)
 })
 
-/** What pays for one sale alone, by a receipt. @param {Receipt} receipt @param {any} payment */
+/** Key under which a receipt pays for a single sale. @param {Receipt} receipt @param {any} payment */
 const soldBy = ({ extra, transaction }, payment) => {
   if (!isOfChannel(payment)) return transaction === "" ? undefined : `transaction/${transaction}`
-  // A voucher has no transaction, and a deposit's may carry several.
+  // A voucher has no transaction, and the transaction of a deposit may cover several sales.
   const charged = extra?.channelState?.chargedCumulativeAmount
   const channel = String(payment.payload.voucher?.channelId).toLowerCase()
   return charged === undefined ? undefined : `charged/${channel}/${charged}`
@@ -154,13 +155,13 @@ const makeRecords = (store) => {
     /** @param {string} name @returns {Promise<Receipt | undefined>} */
     receiptOf: (name) => read(`receipt/${name}`),
     /**
-     * Stores computed work, and gives the work that is stored.
+     * Stores computed work, and returns the stored work.
      * @param {Sale} sale @param {Work} work
      * @returns {Promise<Work>}
      */
     keep: async ({ name }, work) => JSON.parse(await store.putIfAbsent(`work/${name}`, JSON.stringify(work))),
     /**
-     * Stores a receipt; undefined when it has paid for another sale.
+     * Stores a receipt; undefined if it has paid for another sale.
      * @param {Sale} sale @param {any} payment @param {Receipt} receipt
      * @returns {Promise<Receipt | undefined>}
      */
@@ -169,7 +170,7 @@ const makeRecords = (store) => {
       if (once !== undefined && (await store.putIfAbsent(once, name)) !== name) return undefined
       return JSON.parse(await store.putIfAbsent(`receipt/${name}`, JSON.stringify(receipt)))
     },
-    /** The header that was answered, as the middleware wrote it. @param {Sale} sale @param {string} header */
+    /** Stores the header of the answer, as the middleware wrote it. @param {Sale} sale @param {string} header */
     answered: ({ name }, header) => store.putIfAbsent(`header/${name}`, header)
   }
 }
@@ -193,13 +194,13 @@ export const makeSales = ({ log, patience, store }) => {
   return {
     counters,
     ...records,
-    /** What is known of a sale before anything is asked. @param {Sale} sale @returns {Promise<Sold | undefined>} */
+    /** The record of a sale, before any call. @param {Sale} sale @returns {Promise<Sold | undefined>} */
     known: async (sale) => {
       const claim = await records.claimOf(sale)
       return claim === "other" ? otherSale : claim === undefined ? undefined : records.sold(sale)
     },
     /**
-     * A verdict, and for a valid payment its claim.
+     * Verifies a payment, and claims a valid one for this sale.
      * @param {Client} client @param {any} payment @param {any} requirements @param {Sale} sale
      * @returns {Promise<{ answer: any } | Withheld>}
      */

@@ -1,6 +1,6 @@
 // @ts-check
-// Reads the one contract call of a Stellar transaction, and the authorizations signed for it, from the envelope's XDR.
-// Every length and kind is checked; anything else than one contract call reads as undefined. Node and Deno alone.
+// Reads the single contract call of a Stellar transaction, and the authorizations signed for it, from the envelope's
+// XDR. Every length and kind is checked; anything except one contract call reads as undefined. Node and Deno only.
 
 const base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 const u32 = (/** @type {number} */ value) => {
@@ -9,10 +9,10 @@ const u32 = (/** @type {number} */ value) => {
   return bytes
 }
 
-/** How deep values and invocations may nest. */
+/** Maximum nesting of values and invocations. */
 const depthMax = 100
 
-/** An address as XDR has it: `G…` or `C…`. @param {string} text */
+/** An address in XDR: `G…` or `C…`. @param {string} text */
 export const addressBytes = (text) => {
   if (!/^[GC][A-Z2-7]{55}$/.test(text)) throw new Error("an address is G… or C… of 56 characters")
   const bits = [...text].map((one) => base32.indexOf(one).toString(2).padStart(5, "0")).join("")
@@ -22,7 +22,7 @@ export const addressBytes = (text) => {
   return Buffer.concat([text.startsWith("G") ? Buffer.alloc(8) : u32(1), key])
 }
 
-/** A symbol or a string as XDR has it. @param {string} text */
+/** A symbol or a string in XDR. @param {string} text */
 const textBytes = (text) =>
   Buffer.concat([u32(text.length), Buffer.from(text), Buffer.alloc((4 - (text.length % 4)) % 4)])
 
@@ -36,7 +36,7 @@ const amountBytes = (amount) => {
 }
 
 /**
- * The call `transfer(payer, payTo, amount)` of an asset, as a transaction and an authorization have it.
+ * The call `transfer(payer, payTo, amount)` of an asset, in the form of transactions and authorizations.
  * @param {{ asset: string, payTo: string, amount: string }} terms @param {Buffer} payer as XDR
  */
 export const transferBytes = ({ amount, asset, payTo }, payer) =>
@@ -45,7 +45,7 @@ export const transferBytes = ({ amount, asset, payTo }, payer) =>
     ...[addressBytes(payTo), amountBytes(BigInt(amount))]
   ])
 
-/** Moves over XDR; throws where it is not what it should be. */
+/** A cursor over XDR; throws on unexpected data. */
 class Cursor {
   /** @param {Buffer} bytes */
   constructor(bytes) {
@@ -78,13 +78,13 @@ class Cursor {
   list(read) {
     for (let left = this.u32(); left > 0; left--) read()
   }
-  /** What a read passes over. @param {() => void} read */
+  /** The bytes that a read consumes. @param {() => void} read */
   slice(read) {
     const from = this.at
     read()
     return this.bytes.subarray(from, this.at)
   }
-  /** By kind; an unknown one throws. @param {Record<number, () => void>} reads */
+  /** Reads by kind; an unknown one throws. @param {Record<number, () => void>} reads */
   pick(reads) {
     const read = reads[this.u32()]
     if (read === undefined) throw new Error("an unknown kind")
@@ -129,7 +129,7 @@ class Cursor {
     this.text()
     this.list(() => this.value())
   }
-  /** The authorized call, and how many calls below it. @param {number} [depth] */
+  /** The authorized call, and the number of calls below it. @param {number} [depth] */
   invocation(depth = 0) {
     if (depth > depthMax) throw new Error("nested too deep")
     let below = 0
@@ -219,7 +219,7 @@ export const signedCall = (envelope) => {
 }
 
 /**
- * Who signed a payment, with which nonce and until which ledger: the one authorization by an address in its envelope.
+ * Payer, nonce and last ledger of a payment: the only authorization by an address in its envelope.
  * @param {any} payment
  */
 export const authorizationOf = (payment) => {

@@ -1,11 +1,11 @@
 // @ts-check
-// Where a seller's sales are kept: in memory, in a folder for the processes of one machine, in a table for several.
+// Stores of a seller's sales: in memory, in a folder for the processes of one machine, in a table for several machines.
 import { randomUUID } from "node:crypto"
 import { link, mkdir, open, readFile, unlink } from "node:fs/promises"
 import { join } from "node:path"
 
 /**
- * What is stored stays: `putIfAbsent` gives the value that is stored, the caller's own or an earlier one.
+ * Stored values never change: `putIfAbsent` returns the stored value, the caller's own or an earlier one.
  * @typedef {{
  *   get: (key: string) => Promise<string | undefined>,
  *   putIfAbsent: (key: string, value: string) => Promise<string>
@@ -13,7 +13,7 @@ import { join } from "node:path"
  */
 
 /**
- * Lost when the process ends: for tests and for goods that may be lost with it. The oldest entries leave.
+ * Lost when the process ends: for tests, and for goods that may be lost with it. Evicts the oldest entries.
  * @param {number} entriesMax
  * @returns {Store}
  */
@@ -33,7 +33,7 @@ export const memoryStore = (entriesMax = 100_000) => {
 }
 
 /**
- * One file an entry in a folder, for the processes of one machine. Survives a crash of the process and of the machine.
+ * One file per entry in a folder, for the processes of one machine. Survives a crash of the process and of the machine.
  * @param {string} folder
  * @returns {Store}
  */
@@ -50,7 +50,7 @@ export const fileStore = (folder) => {
       throw error
     }
   }
-  /** The folder's own entry for the new name. */
+  /** Writes the folder's entry for the new name to the disk. */
   const syncFolder = async () => {
     const file = await open(folder, "r")
     await file.sync().finally(() => file.close())
@@ -68,7 +68,7 @@ export const fileStore = (folder) => {
         await file.close()
       }
       try {
-        // A link is atomic, and never replaces another.
+        // Creating a link is atomic, and never replaces an existing one.
         await link(draft, pathOf(key))
         await syncFolder()
         return value
@@ -87,7 +87,7 @@ export const soldTable = `create table if not exists sold (
   key text primary key, value text not null, stored_at timestamptz not null default now())`
 
 /**
- * For several machines: a table in PostgreSQL, by any client's query function that gives `{ rows }`.
+ * For several machines: a table in PostgreSQL, through any client's query function that returns `{ rows }`.
  * @param {(sql: string, values: Array<string>) => Promise<{ rows: Array<any> }>} query
  * @returns {Store}
  */

@@ -1,5 +1,5 @@
-// The challenge that an account signs to prove itself: a sentence that names this host, the account, its purpose, this
-// network and its expiry, sealed by us, so nothing is stored until it is answered. A signature for one purpose, host,
+// The challenge that an account signs to prove its identity: a sentence with this host, the account, the purpose, this
+// network and the expiry. We seal it, so nothing is stored until it is answered. A signature for one purpose, host,
 // account or network is refused for every other one.
 import { Clock, Context, Effect, Layer } from "effect"
 import { Base64Url } from "effect/encoding"
@@ -16,7 +16,7 @@ const lifeMillis = 600_000
 export const leftMillisMax = lifeMillis + clockSecondsMax * 1_000
 const challengeLengthMax = 600
 const hostForm = /^[a-z0-9.:[\]-]{1,255}$/
-/** What a challenge is signed for, as its sentence says it. */
+/** The purpose of a challenge, as its sentence states it. */
 const purposes = { session: "signs in", receipts: "reads its receipts" } as const
 export type Purpose = keyof typeof purposes
 const challengeForm =
@@ -29,7 +29,7 @@ export interface AccountChallenge {
   readonly expiresAt: Date
 }
 
-/** An answer as it was sent. */
+/** An answer, as sent. */
 export interface AccountAnswer {
   readonly purpose: Purpose
   /** The Host header of the browser's request, in lower case. */
@@ -43,13 +43,13 @@ export interface AccountAnswer {
 export class AccountChallenges extends Context.Service<
   AccountChallenges,
   {
-    /** A challenge, or why there is none. */
+    /** A challenge, or the reason for a refusal. */
     readonly make: (
       purpose: Purpose,
       host: string,
       account: string
     ) => Effect.Effect<AccountChallenge | string, LedgerUnavailable>
-    /** Why an answer is refused; undefined when the account has signed this challenge. */
+    /** The reason why an answer is refused; undefined if the account has signed this challenge. */
     readonly errorOf: (answer: AccountAnswer) => Effect.Effect<string | undefined, LedgerUnavailable>
   }
 >()("tollkeeper/accounts/AccountChallenges") {
@@ -82,7 +82,7 @@ export class AccountChallenges extends Context.Service<
         if (ofNetwork !== network.id) return "this challenge was asked on another network; ask for a new one"
         if (ofAccount !== account) return "this challenge names another account"
         const left = Date.parse(until!) - (yield* Clock.currentTimeMillis)
-        // One that would live longer was made while a clock was ahead.
+        // A challenge with a longer life was made while a clock was ahead.
         if (!(left > 0 && left <= leftMillisMax)) return "this challenge has ended; ask for a new one"
         if (yield* isSigned(account, challenge, signature)) return undefined
         return account.startsWith("C")

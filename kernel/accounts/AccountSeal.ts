@@ -1,6 +1,6 @@
-// The seal that authenticates this facilitator's own challenges and cookies: HMAC-SHA-256 under a generated secret that
-// is not a setting. The first replica creates it, and it is stored in the shared database; deleting it there ends every
-// session at the next start.
+// The seal that authenticates the challenges and cookies of this facilitator: HMAC-SHA-256 under a generated secret,
+// which is not configured. The first replica creates it, and it is stored in the shared database; deleting it there
+// ends every session at the next start.
 import { Context, Effect, Layer } from "effect"
 import { Base64Url } from "effect/encoding"
 import { generatedSecret } from "../database/generatedSecret.ts"
@@ -11,9 +11,9 @@ const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
 export class AccountSeal extends Context.Service<
   AccountSeal,
   {
-    /** 43 characters. What was sealed for one purpose is worth nothing for another. */
+    /** 43 characters. A seal made for one purpose is not valid for another. */
     readonly seal: (purpose: string, text: string) => string
-    /** Takes the same time wherever they differ. */
+    /** The time does not depend on the position of a difference. */
     readonly isSeal: (purpose: string, text: string, given: string) => boolean
   }
 >()("tollkeeper/accounts/AccountSeal") {

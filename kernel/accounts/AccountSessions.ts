@@ -1,7 +1,7 @@
 // Browser sessions of accounts: a browser that has signed a challenge with an account is identified by a cookie as that
 // account for some hours, and may read the account's own data only. Each session is a row, so that signing out ends it
-// for every copy of the cookie, on every replica; each is opened by a challenge of its own, which opens no second one.
-// The cookie's token is sealed: a forged one costs no statement. It is sent by pages of this origin only
+// for every copy of the cookie, on every replica. Each session needs its own challenge; a challenge opens only one
+// session. The cookie's token is sealed: a forged one costs no statement. It is sent by pages of this origin only
 // (`SameSite=Strict`), and is not readable by scripts.
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Base64Url, Hex } from "effect/encoding"
@@ -27,10 +27,13 @@ type SignInAnswer = Omit<AccountAnswer, "purpose">
 type Request = HttpServerRequest.HttpServerRequest
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
-/** A session lives this long. */
+/** Lifetime of a session. */
 const hoursMax = 12
 const leftMillisMax = hoursMax * 3_600_000 + clockSecondsMax * 1_000
-/** Between which a session's end lies now: one with more left was opened while a clock was ahead, and is none. */
+/**
+ * The allowed range of a session's end now. A session that ends later was opened while a clock was ahead, and is not
+ * valid.
+ */
 const ends = Effect.map(Clock.currentTimeMillis, (now) => ({ now: new Date(now), last: new Date(now + leftMillisMax) }))
 /** Concurrent sessions of one account and from one address; a further one ends the oldest. */
 const openMax = { ofAccount: 16, ofPlace: 64 }
@@ -43,13 +46,13 @@ export const rowsMax = { ofAccount: 64, ofPlace: 1_024, ofAll: 20_000 }
 const sweepMax = 200
 const cookieName = "tollkeeper_account"
 const tokenForm = /^[A-Za-z0-9_-]{32}\.[A-Za-z0-9_-]{43}$/
-/** What a token is sealed for: one of plain HTTP is none over TLS. */
+/** The seal's purpose: a session of plain HTTP is not valid over TLS. */
 const sealedFor = (overTls: boolean): string => (overTls ? "session over TLS" : "session")
 
 export class AccountSessions extends Context.Service<
   AccountSessions,
   {
-    /** A session and its cookie, or why there is none. `source` is where it is opened from. */
+    /** A session and its cookie, or the reason for a refusal. `source` is the address that opens it. */
     readonly open: (
       answer: SignInAnswer,
       options: { readonly source: string; readonly overTls: boolean }
@@ -57,9 +60,12 @@ export class AccountSessions extends Context.Service<
       { readonly session: AccountSession; readonly cookie: string } | string,
       SqlError.SqlError | LedgerUnavailable
     >
-    /** Whose session a request has; None without one, and for what changes something and no page of ours sent. */
+    /**
+     * The session of a request. None without a session, and None for a request that changes something and was not sent
+     * by our pages.
+     */
     readonly of: (request: Request) => Sql<Option.Option<AccountSession>>
-    /** Ends the request's session, or all of its account, permanently, on request of a page of ours. */
+    /** Permanently ends the request's session, or all sessions of its account, if one of our pages requests it. */
     readonly end: (request: Request, everywhere: boolean) => Sql<void>
     /** The cookie that deletes the session cookie. */
     readonly closed: (overTls: boolean) => string
@@ -75,7 +81,7 @@ export class AccountSessions extends Context.Service<
       const record = makeRecord(sql)
       const digest = (text: string): string => Hex.encode(crypto.sha256(new TextEncoder().encode(text)))
 
-      /** The digest of a request's token, when the token is one of ours. */
+      /** The digest of a request's token, if we issued the token. */
       const tokenOf = (request: Request): string | undefined => {
         const { overTls = false, value: token = "" } = cookieOf(request, cookieName) ?? {}
         if (!tokenForm.test(token)) return undefined

@@ -1,6 +1,6 @@
 // Whether an account signed a text. A classic account (G…) signs it as wallets show it (SEP-53). A contract account
-// (C…) has no key of its own, so its `__check_auth` decides about an authorization, as for payments: a transfer
-// of nothing to the contract address whose 32 bytes are the text's SHA-256. The whole text is bound, and even on the
+// (C…) cannot sign with a key, so its `__check_auth` decides about an authorization, as for payments: a transfer of
+// nothing to the contract address with the text's SHA-256 as its 32 bytes. The whole text is bound, and even on the
 // ledger the call would move nothing. The RPC enforces the authorization in a simulation; nothing is submitted.
 import { Context, Effect, Layer, Result } from "effect"
 import { Base64 } from "effect/encoding"

@@ -12,7 +12,7 @@ import { Facts } from "../facts/Facts.ts"
 import { Keys } from "../http/Keys.ts"
 import { endedName, Sessions } from "../http/Sessions.ts"
 
-/** Poll interval, where notifications of other replicas do not arrive. */
+/** Poll interval for a replica that does not receive the notifications of others. */
 const pollEvery = "5 seconds"
 /** Rows of one key. */
 export const ofKeyMax = 64
@@ -27,7 +27,10 @@ interface EndedRow {
 export class EndedSessions extends Context.Service<
   EndedSessions,
   {
-    /** Ends the request's session here immediately, and on every replica once it is recorded. Without one, nothing. */
+    /**
+     * Ends the request's session here immediately, and on every replica once it is recorded. Does nothing without a
+     * session.
+     */
     readonly end: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<void, SqlError.SqlError>
   }
 >()("tollkeeper/accounts/EndedSessions") {

@@ -1,25 +1,25 @@
-// The rows by which replicas agree on keys: one for each reread that an operator asked for, with its revision, one for
-// each revoked key, and one for each running replica with its last reread. A table lock gives each reread its own
-// revision. A replica that was not seen for a minute no longer counts.
+// Rows through which replicas agree on keys: one for each reread that an operator requested, with its revision; one for
+// each revoked key; and one for each running replica with its last reread. A table lock gives each reread its own
+// revision. A replica does not count after a minute without a sign of life.
 import { Effect, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../database/Database.ts"
 import type { NamedKey, Role } from "../http/Keys.ts"
 
-/** A replica that was not seen for this long has ended. */
+/** A replica without a sign of life for this long has ended. */
 const liveSeconds = 60
-/** Maximum rows of a read: far more than operators revoke, and than one database serves. */
+/** Maximum rows of a read: far more than operators ever revoke, or one database serves. */
 const revokedMax = 100_000
 const replicasMax = 500
 
 /** All parts are read again. */
 export const allParts = "all"
 
-/** What is read again: all parts or one, and there one name or, when it is empty, all. */
+/** The scope of a reread: all parts or one part; within one part a single name, or all names if `name` is empty. */
 export interface RereadScope {
   readonly part: string
   readonly name: string
-  /** Whether that one changes without an overlap: its secret has leaked. */
+  /** Whether that name changes without an overlap, because its secret has leaked. */
   readonly withoutOverlap: boolean
 }
 
@@ -27,15 +27,15 @@ export interface KeyChange extends NamedKey {
   readonly isRevoked: boolean
 }
 
-/** A replica as its row shows it. */
+/** The state of a replica, from its row. */
 export interface ReplicaKeys {
   readonly replica: string
   readonly revision: number
-  /** What the last reread changed there, for people. */
+  /** The changes of the last reread on that replica, for people. */
   readonly changes: string
-  /** Why its sources were refused; null when they were read. */
+  /** The reason why its sources were refused; null if they were read. */
   readonly fault: string | null
-  /** Keys and secrets that count there. */
+  /** Keys and secrets in force on that replica. */
   readonly inForce: ReadonlyArray<string>
   /** Keys that its sources list although they are revoked. */
   readonly refused: ReadonlyArray<string>
@@ -96,7 +96,7 @@ export const makeKeyJournal = Effect.fnUntraced(function* (replica: string) {
     )
   )
 
-  /** A replica that stops is not waited for. */
+  /** Removes the row of a replica that stops, so that others do not wait for it. */
   const leave = sql`delete from kernel_key_replicas where replica = ${replica}`.pipe(
     Effect.timeout("1 second"),
     Effect.ignore

@@ -1,10 +1,10 @@
 // Rereading and revocation over all replicas. An operator changes the sources (the files behind the variables) and asks
-// one replica to read them again. It takes them up, and records a revision with the keys that it dropped. Every replica
-// sees a new revision within two seconds: it refuses the revoked keys from then on, whatever its own
-// sources list, ends their sessions, and reads its own sources again. Only the replica that was asked revokes or
-// reinstates, so a file that arrives late on another host changes nothing for the rest. A key that a later reread adds
-// is reinstated. A start reads the revoked keys before it serves. A process's memory is a cache of these rows: no
-// request reads them. A removal that cannot be recorded holds here, is reported, and is recorded by a later turn.
+// one replica to read them again. It applies them, and records a revision with the keys that it dropped. Every replica
+// sees a new revision within two seconds. From then on it refuses the revoked keys, even if its sources still list
+// them, ends their sessions, and reads its sources again. Only the replica that was asked revokes or reinstates, so a
+// file that arrives late on another host changes nothing for the rest. A key that a later reread adds is reinstated. A
+// start reads the revoked keys before it serves. A process's memory is a cache of these rows: no request reads them. A
+// removal that cannot be recorded holds here, is reported, and is recorded by a later turn.
 import { Context, Effect, Layer, Schema, type Scope, Semaphore } from "effect"
 import { Hex } from "effect/encoding"
 import type { SqlError } from "effect/sql"
@@ -20,28 +20,28 @@ import { monotonicMillis } from "../time/monotonicMillis.ts"
 import { allParts, type KeyChange, makeKeyJournal, type ReplicaKeys, type RereadScope } from "./KeyJournal.ts"
 import { replicaFault } from "./replicaFaults.ts"
 
-/** Between two polls of the rereads of other replicas. */
+/** Interval between two polls for rereads of other replicas. */
 const pollEvery = "2 seconds"
 const announceMillis = 10_000
-/** How long an asked reread waits for the other replicas. */
+/** How long a requested reread waits for the other replicas. */
 const waitMillis = 10_000
 const replicasPollEvery = "200 millis"
 /** Hex digits of a digest that distinguish the keys of two replicas. */
 const markLength = 12
 
-/** Secrets of a plugin that are read again with the keys. */
+/** Secrets of a plugin that a reread reads together with the keys. */
 export interface RereadPart {
   readonly name: string
-  /** Names the changes, for people. On an error nothing changes. */
+  /** Reads again and returns the changes, for people. On an error nothing changes. */
   readonly reread: (scope: RereadScope) => Effect.Effect<ReadonlyArray<string>, SettingsRefused>
-  /** Names of what is in force, each with a digest, to compare replicas. */
+  /** Names of the keys in force, each with a digest, to compare replicas. */
   readonly marks: () => ReadonlyArray<string>
 }
 
 export interface RereadReplica {
   readonly replica: string
   readonly changes: string
-  /** Why it is behind; undefined when it is not. */
+  /** The reason why it is behind; undefined if it is not. */
   readonly fault: string | undefined
 }
 
@@ -51,7 +51,7 @@ export class ReplicasBehind extends Schema.TaggedError<ReplicasBehind>()("Replic
 }) {}
 
 export interface RereadOptions extends Partial<RereadScope> {
-  /** Reinstates revoked keys that the sources here list. */
+  /** Whether the reread reinstates revoked keys that the sources here list. */
   readonly reinstates?: boolean
 }
 
@@ -73,11 +73,11 @@ const unchanged = "unchanged"
 interface Sources {
   readonly keys: Keys["Service"]
   readonly parts: Set<RereadPart>
-  /** Reads them again, as far as the scopes name them. */
+  /** Reads the parts that the scopes name again. */
   readonly takeUp: (
     scopes: ReadonlyArray<RereadScope>
   ) => Effect.Effect<KeyChanges & { readonly refusal: SettingsRefused | undefined }>
-  /** What counts here as of a revision. */
+  /** The state of this replica at a revision. */
   readonly status: (revision: number) => Omit<ReplicaKeys, "replica">
 }
 
@@ -127,7 +127,7 @@ const makeSources = Effect.gen(function* () {
   return sources
 })
 
-/** The revision that counts here, and the changes that are not recorded yet. */
+/** The applied revision of this replica, and its changes without a record yet. */
 const makeFollower = Effect.fnUntraced(function* (replica: string, { keys, status, takeUp }: Sources) {
   const journal = yield* makeKeyJournal(replica)
   const turns = yield* Semaphore.make(1)
@@ -147,7 +147,7 @@ const makeFollower = Effect.fnUntraced(function* (replica: string, { keys, statu
       const changes = [...unrecorded.values()]
       const recorded = yield* journal.record(changes, scope)
       unrecorded.clear()
-      // Revisions of other replicas in between are taken up by the next turn.
+      // The next turn applies revisions of other replicas in between.
       if (recorded === revision + 1) revision = recorded
       yield* readRevoked
       yield* announce
@@ -175,7 +175,7 @@ const makeFollower = Effect.fnUntraced(function* (replica: string, { keys, statu
     if ((yield* monotonicMillis) - announcedAt >= announceMillis) yield* announce
   })
 
-  /** Takes up the sources here, then records what that changes. */
+  /** Applies the sources here, then records the resulting change. */
   const ask = Effect.fnUntraced(function* (scope: RereadScope, reinstates: boolean) {
     const taken = yield* takeUp([scope])
     for (const key of taken.removed) unrecorded.set(`${key.role} ${key.digest}`, { ...key, isRevoked: true })
@@ -204,11 +204,14 @@ const unrecordedOf = (error: SqlError.SqlError) =>
 export class KeyRevisions extends Context.Service<
   KeyRevisions,
   {
-    /** Reads the sources again here, then waits for every replica; names each, also one that is behind. */
+    /**
+     * Reads the sources of this replica again, then waits for every replica. The result names each replica, including
+     * replicas that are behind.
+     */
     readonly reread: (
       options?: RereadOptions
     ) => Effect.Effect<ReadonlyArray<RereadReplica>, SettingsRefused | ReplicasBehind>
-    /** Has secrets of a plugin read again with the keys, for as long as the Scope lives. */
+    /** Registers secrets of a plugin for rereads, while the Scope lives. */
     readonly register: (part: RereadPart) => Effect.Effect<void, never, Scope.Scope>
   }
 >()("tollkeeper/accounts/KeyRevisions") {
@@ -222,7 +225,7 @@ export class KeyRevisions extends Context.Service<
       yield* follower.start
       yield* Effect.addFinalizer(() => follower.journal.leave)
 
-      /** The replicas, once all have read the revision or the wait is over. */
+      /** The replicas, once all have read the revision or the wait has ended. */
       const replicasAt = Effect.fnUntraced(function* (revision: number) {
         const end = (yield* monotonicMillis) + waitMillis
         while (true) {
@@ -258,7 +261,7 @@ export class KeyRevisions extends Context.Service<
             : { state: "degraded" as const, detail: fault ?? `${refused.length} listed keys are revoked, and refused` }
         })
       )
-      // An embedded database has one process.
+      // Only this process can use an embedded database.
       if ((yield* Database).kind === "server")
         yield* reconciler({ id: "key-revisions", every: pollEvery, turn: follower.turn })
 
@@ -274,7 +277,7 @@ export class KeyRevisions extends Context.Service<
   )
 }
 
-/** Fails when a replica of a reread is behind, and names it. */
+/** Fails if a replica is behind after a reread; the error names the replica. */
 export const requireAll = (replicas: ReadonlyArray<RereadReplica>): Effect.Effect<void, ReplicasBehind> => {
   const behind = replicas.flatMap(({ fault, replica }) =>
     fault === undefined ? [] : [`${replica} is behind: ${fault}`]

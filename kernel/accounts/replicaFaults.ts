@@ -1,13 +1,13 @@
-// What an operator must know of a replica after a reread: whether it took the reread up, and how its keys differ from
+// The state of a replica after a reread, for an operator: whether it applied the reread, and how its keys differ from
 // those of the replica that was asked. Pure.
 import type { ReplicaKeys } from "./KeyJournal.ts"
 
-/** A name without the digest that only compares. */
+/** A name without its digest, which only serves comparison. */
 const shown = (name: string): string => name.slice(0, name.lastIndexOf(" "))
 
 const listed = (names: ReadonlyArray<string>): string => [...new Set(names.map(shown))].join(", ")
 
-/** Why a replica is behind the one that was asked; undefined when it is not. */
+/** The reason why a replica is behind the replica that was asked; undefined if it is not behind. */
 export const replicaFault = (asked: ReplicaKeys, other: ReplicaKeys): string | undefined => {
   if (other.revision < asked.revision) return "has not read its sources again"
   if (other.fault !== null) return `kept its former keys: ${other.fault}`

@@ -1,10 +1,10 @@
-// A reconciler is an actor that converges: woken by a tick or a signal, it takes no input, reads the state and does
-// what is missing. The same turn runs after a crash and on the happy path, so no recovery path can rot. A typed failure
-// of a turn is an external condition (a lost database, a silent ledger): it is logged as a warning, and the next tick
+// A reconciler is an actor that converges: a tick or a signal wakes it. It takes no input, reads the state and does the
+// missing work. The same turn runs after a crash and on the happy path, so no recovery path can rot. A typed failure of
+// a turn is an external condition (a lost database, a silent ledger): it is logged as a warning, and the next tick
 // retries; a repeated failure is logged once a minute, and so is its end; a dependency's outage is one line for all
-// actors (`outages.ts`). A defect is a bug and goes to the supervisor.
-// Wake-ups that arrive during a turn are kept: exactly one more turn follows. Long rests end together, so that an idle
-// process wakes once for many turns. The last turn is published with the actor's state: when, why, how long, outcome.
+// actors (`outages.ts`). A defect is a bug and goes to the supervisor. Wake-ups that arrive during a turn are kept:
+// exactly one more turn follows. Long rests end together, so that an idle process wakes once for many turns. The last
+// turn is published with the actor's state: when, why, how long, outcome.
 import { Clock, Duration, Effect, Exit, Option, Queue, type Scope } from "effect"
 import { type LastRun, Supervisor } from "./Supervisor.ts"
 import { beginOutage, endOutage, type Outage, outageOf } from "./outages.ts"
@@ -13,8 +13,8 @@ import { monotonicMillis } from "../time/monotonicMillis.ts"
 export interface ReconcilerSpec<E, R> {
   readonly id: string
   /**
-   * The longest time between two turns; from ten seconds on, a turn comes up to five seconds sooner. An Effect may
-   * decide it before each wait.
+   * Longest time between two turns; from ten seconds on, a turn comes up to five seconds sooner. An Effect may decide
+   * it before each wait.
    */
   readonly every: Duration.Input | Effect.Effect<Duration.Duration, never, R>
   /** Debounce: how long wake-ups are collected into one turn; absent, the turn runs immediately. */
@@ -33,7 +33,7 @@ const repeatMillis = 60_000
 
 /** Rests of at least this long end together: waking an idle process for each costs more than their turns do. */
 const restTogetherMin = 10_000
-/** What the elapsed time at their ends is a multiple of. */
+/** Sleeps end at a multiple of this elapsed time. */
 const restTogetherStep = 5_000
 
 /** The rest before the next turn, at most `every`. */
@@ -47,7 +47,7 @@ const restOf = (every: Duration.Duration) =>
 const errorMessage = (error: unknown): string =>
   typeof error === "object" && error !== null && "message" in error ? String(error.message) : String(error)
 
-/** Publishes each run of a turn; an interrupted one has no outcome. */
+/** Publishes each run of a turn; an interrupted run is published without an outcome. */
 const makePublished = () => {
   let lastRun: LastRun | undefined
   const publish = <E, R>(cause: LastRun["cause"], turn: Effect.Effect<void, E, R>): Effect.Effect<void, E, R> =>
@@ -94,7 +94,7 @@ export const reconciler = Effect.fnUntraced(function* <E, R>(
   const turn = (cause: LastRun["cause"]) =>
     publish(cause, spec.turn).pipe(
       Effect.matchEffect({ onFailure: failed, onSuccess: () => succeeded }),
-      // A turn that finds nothing to do would send spans for ever; what it does for a payment continues that trace.
+      // An idle turn would send spans forever. Work for a payment continues that payment's trace.
       Effect.withTracerEnabled(false)
     )
   const { gather } = spec

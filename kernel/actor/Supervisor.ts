@@ -14,7 +14,7 @@ export class ActorGaveUp extends Schema.TaggedError<ActorGaveUp>()("ActorGaveUp"
   cause: Schema.Defect()
 }) {}
 
-/** What a reconciler published of its last turn. */
+/** The last turn that a reconciler published. */
 export interface LastRun {
   /** Its end: Unix milliseconds, and monotonic milliseconds for its age. */
   readonly endedAtMillis: number
@@ -32,7 +32,7 @@ export interface ActorSpec<R> {
   readonly restartsMax?: number
   /** Default one minute. */
   readonly restartsWindow?: Duration.Input
-  /** The actor's life. It takes no input and has no expected failure: those are handled inside a turn. */
+  /** The actor's life. It takes no input and cannot fail: a turn handles its own failures. */
   readonly run: Effect.Effect<void, never, R>
   /** A reconciler's last turn; undefined before the first has ended. */
   readonly lastRun?: () => LastRun | undefined
@@ -42,7 +42,7 @@ export interface ActorState {
   readonly actor: string
   readonly state: "running" | "ended" | "gave-up"
   readonly restarts: number
-  /** Absent of an actor that has no turns, and before the first has ended. */
+  /** Absent for an actor without turns, and before the first turn has ended. */
   readonly lastRun?: LastRun
 }
 

@@ -1,14 +1,14 @@
-// An outage of a dependency that many actors share is one line when it begins and one when it ends, whichever actor
-// meets it first: not a warning of each. An outage is recognized by the error and its causes; the line has the system's
-// code and the address, and nothing else of the error, since that may quote a URL. Where an error has no address the
-// line has the place that the dependency's driver has named.
+// An outage of a dependency that many actors share is one line when it begins and one when it ends, for the first actor
+// that meets it: not a warning of each. An outage is recognized by the error and its causes; the line has the system's
+// code and the address, and nothing else of the error, since that may quote a URL. Without an address in the error, the
+// line has the place that the dependency's driver registered.
 import { Clock, Effect } from "effect"
 
 export interface Outage {
   readonly subject: "the database" | "the ledger's RPC"
-  /** The system's code, or the status of HTTP; absent where the error has none. */
+  /** The system's error code, or the HTTP status; absent if the error has neither. */
   readonly code?: string
-  /** The address, as far as the error has it. */
+  /** The address, if the error contains it. */
   readonly address?: string
 }
 
@@ -59,13 +59,13 @@ interface Ongoing {
   isLogged: boolean
 }
 
-/** What one process knows of its dependencies. */
+/** The state of a process's dependencies. */
 interface Known {
   readonly ongoing: Map<Outage["subject"], Ongoing>
   readonly places: Map<Outage["subject"], string>
 }
 
-/** By what supervises a process's actors. */
+/** By the supervisor of a process's actors. */
 const knownBy = new WeakMap<object, Known>()
 
 const of = (supervisor: object): Known => {
@@ -74,13 +74,13 @@ const of = (supervisor: object): Known => {
   return found
 }
 
-/** Names where a dependency is, host and port without any secret. */
+/** Registers the place of a dependency: host and port, without any secret. */
 export const placeOutages = (supervisor: object, subject: Outage["subject"], place: string): Effect.Effect<void> =>
   Effect.sync(() => void of(supervisor).places.set(subject, place))
 
-/** An end is one once no actor has failed for so long: a turn may succeed without asking the database. */
+/** An outage has ended only if no actor has failed for this long: a turn may succeed without using the database. */
 const quietMillis = 5_000
-/** A connection that breaks has no code of the system; the next attempt has. The line waits for it so long. */
+/** A connection that breaks gives no system error code, but the next attempt does. The line waits this long for it. */
 const codeWaitMillis = 10_000
 
 /** Logs the beginning of an outage, once for all actors. */
@@ -98,8 +98,8 @@ export const beginOutage = Effect.fnUntraced(function* (supervisor: object, { ad
 })
 
 /**
- * Logs the end of an outage, by the first actor that it had stopped and whose turn succeeds while no other fails.
- * Whether it has ended; otherwise the actor asks again with its next turn.
+ * Logs the end of an outage. The first stopped actor does so when its turn succeeds while no other actor fails. Returns
+ * whether the outage has ended; otherwise the actor asks again with its next turn.
  */
 export const endOutage = Effect.fnUntraced(function* (supervisor: object, subject: Outage["subject"]) {
   const { ongoing } = of(supervisor)

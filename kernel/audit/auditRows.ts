@@ -1,5 +1,5 @@
-// The database's records, for the auditor: plain rows by SQL of its own, so that an error of the repository cannot hide
-// itself.
+// The database's records, for the auditor: plain rows, read by separate SQL so that an error of the repository cannot
+// hide itself.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../database/Database.ts"

@@ -6,9 +6,9 @@ import type { Claims, SettlementClaim } from "./auditRows.ts"
 import type { LedgerEntry, LedgerView } from "./readLedger.ts"
 
 export interface Mismatch {
-  /** Which rule. */
+  /** The violated rule. */
   readonly rule: string
-  /** The settlement, transaction or account it is about. */
+  /** The settlement, transaction or account of the finding. */
   readonly subject: string
   readonly detail: string
 }
@@ -22,7 +22,10 @@ export interface AuditReport {
   readonly unresolved: number
   /** Ended before the first ledger of the endpoint's history; not checked. */
   readonly forgotten: number
-  /** Settlements that a transaction ended whose own record was lost: the record names it, so it is no mismatch. */
+  /**
+   * Settlements that ended by a transaction without a record of its own. The record names that transaction, so this is
+   * not a mismatch.
+   */
   readonly endedByLost: number
   readonly mismatches: ReadonlyArray<Mismatch>
 }
@@ -79,7 +82,7 @@ const verifyTransactions = (claims: Claims, view: LedgerView, wrong: Wrong): voi
         )
       }
     } else if (attempt === undefined) {
-      // A settlement that another transaction ended, one whose record was lost, is what a restore leaves.
+      // A restore can leave a settlement that ended by another transaction with a lost record.
       const ending = endOf.get(entry.innerHash)
       if (ending === undefined || ending.inner_hash === entry.innerHash)
         wrong("recorded before sent", entry.innerHash, `landed in ledger ${entry.ledger} without a record`)
@@ -111,7 +114,7 @@ const verifySettlements = (
     else {
       const isLost = settlement.ended_by !== null && attempts.every((one) => one.inner_hash !== settlement.ended_by)
       const by = isLost ? byHash.get(settlement.ended_by!) : undefined
-      // A failed one whose authorization anyone used later: that transaction need not be ours.
+      // A failed settlement with an authorization that anyone used later: that transaction may not be ours.
       if (isLost && by === undefined && settlement.state === "settled" && failedOnce.has(settlement.id))
         endedByLost += 1
       else if (by === undefined) verifyEnd(settlement, distinct, wrong)
@@ -125,8 +128,8 @@ const verifySettlements = (
 }
 
 /**
- * One payment of a payer to a recipient is one transfer: what our transactions moved is what is settled. Of a signed
- * maximum nothing may have been used, and then nothing has moved.
+ * One payment of a payer to a recipient is one transfer, so the amounts that our transactions moved equal the settled
+ * amounts. A payment of a signed maximum may use nothing, and then nothing has moved.
  */
 const verifyMovements = (claims: Claims, view: LedgerView, wrong: Wrong): void => {
   const attemptOf = attemptsByHash(claims)
@@ -135,7 +138,7 @@ const verifyMovements = (claims: Claims, view: LedgerView, wrong: Wrong): void =
   for (const { innerHash, source, transfers } of view.entries) {
     const attempt = attemptOf.get(innerHash)
     const settlement = endOf.get(innerHash) ?? settlementOf.get(attempt?.settlement ?? "")
-    // The sponsor's own transactions fund channels: there our accounts are all there is.
+    // The sponsor's own transactions fund channels; they involve only our accounts.
     if (attempt === undefined && settlement === undefined) continue
     for (const { from, to } of transfers) {
       if (from === source || to === source) wrong("never party", innerHash, "an account of ours paid or was paid")
@@ -153,7 +156,7 @@ const verifyEnd = (settlement: SettlementClaim, landed: ReadonlyArray<LedgerEntr
     if (entry !== undefined) wrong("expired", id, `its transaction landed in ledger ${entry.ledger}`)
     return
   }
-  // Its number was used, and no transaction of it was seen: nothing but the reservation is booked.
+  // Its number was used, and no transaction of it was seen: only the reservation is booked.
   if (entry === undefined && state === "failed" && settlement.ended_by === null) return
   if (entry === undefined)
     return wrong("has the ledger's word", id, `is ${state}, and the ledger knows none of its transactions`)
@@ -175,8 +178,8 @@ const verifyEnd = (settlement: SettlementClaim, landed: ReadonlyArray<LedgerEntr
 }
 
 /**
- * A settlement ended by a transaction whose record was lost. It is charged that transaction and its own, where that
- * landed too, and its whole reservation where this is unknown. Channel and number are the lost record's.
+ * A settlement that ended by a transaction with a lost record. It is charged for that transaction, and for its own if
+ * that landed too; if this is unknown, it is charged the whole reservation. Channel and number are the lost record's.
  */
 const verifyLostEnd = (
   settlement: SettlementClaim,
@@ -223,7 +226,9 @@ const verifyAccounts = (claims: Claims, view: LedgerView, wrong: Wrong): void =>
   }
 }
 
-/** Budgets are the fees charged and what is reserved for open settlements; facts report each birth and outcome once. */
+/**
+ * Budgets equal the fees charged plus the reservations of open settlements; facts report each birth and outcome once.
+ */
 const verifyBooks = (claims: Claims, wrong: Wrong): void => {
   const perPrincipal = new Map<string, { reserved: bigint; committed: bigint }>()
   const perDay = new Map<string, { reserved: bigint; committed: bigint }>()
@@ -241,8 +246,8 @@ const verifyBooks = (claims: Claims, wrong: Wrong): void => {
           : { ...sum, committed: sum.committed + (settlement.fee_charged_stroops ?? 0n) }
       )
     }
-    // What could not be decided for a while may have been decided by an operator since, and a later use of its
-    // authorization corrects what failed.
+    // An operator may have decided an unresolved settlement since, and a later use of the authorization corrects a
+    // failed one.
     const isSuperseded = (type: string, next: string | undefined) =>
       (type === "settlement.unresolved" && next !== undefined) ||
       (type === "settlement.failed" && (next === "settlement.settled" || next === "settlement.spent"))

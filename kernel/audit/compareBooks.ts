@@ -1,13 +1,13 @@
-// The audit beside live traffic: the database is read before the ledger, and again after it when a finding may be of a
-// payment that was in flight meanwhile. What is sent is recorded before, so the later reading has the record of all
-// that the ledger showed; a finding that it does not explain is reported. An endpoint that is behind the records is
-// read again for some seconds.
+// The audit, run while the service takes payments. It reads the database before the ledger, and again after it if a
+// finding may concern a payment that was in flight. We record a payment before we send it, so the later read has the
+// record of everything that the ledger showed; a finding that it does not explain is reported. An endpoint that is
+// behind the records is read again for some seconds.
 import { Effect, Schedule } from "effect"
 import { type Claims, readClaims } from "./auditRows.ts"
 import { type AuditReport, compare, type Mismatch } from "./compare.ts"
 import type { LedgerView } from "./readLedger.ts"
 
-/** The rules that compare a record with what the ledger showed later. */
+/** The rules that compare a record with a later state of the ledger. */
 const maybeInFlight: ReadonlySet<string> = new Set([
   "recorded before sent",
   "bid recorded before sent",
@@ -15,13 +15,16 @@ const maybeInFlight: ReadonlySet<string> = new Set([
   "channel exists"
 ])
 
-/** How often an endpoint is read again that is behind the newest recorded end, and how long apart. */
+/** How often an endpoint behind the newest recorded end is read again, and the pause between two reads. */
 const againMax = 5
 const againEvery = "1 second"
 
 const keyOf = ({ rule, subject }: Mismatch): string => `${rule} ${subject}`
 
-/** Whether every number by which the ledger is ahead of a channel's record was used by a settlement recorded since. */
+/**
+ * Whether settlements recorded since explain the ledger's lead: they used every sequence number above a channel's
+ * record.
+ */
 const isUsedSince = (address: string, claims: Claims, later: Claims, view: LedgerView): boolean => {
   const recorded = claims.channels.find((channel) => channel.address === address)?.sequence
   const onLedger = view.sequences.get(address)
@@ -52,7 +55,7 @@ export const withoutInFlight = (
   })
 }
 
-/** Reads both sides and compares them; the claims and the view that the report is of are beside it. */
+/** Reads both sides and compares them; returns the report with the claims and the view behind it. */
 export const compareBooks = Effect.fn("audit.compareBooks")(function* <E, R>(
   readView: (claims: Claims) => Effect.Effect<LedgerView, E, R>
 ) {

@@ -1,11 +1,11 @@
-// The third side of the audit, pure: the outcomes that were logged against ledger and database. Every outcome has
-// exactly one leaf, and an operator's correction another; the last one says what the database says, and what the ledger
-// shows. After a restore the log is what shows which successes were answered since.
+// The third side of the audit, pure: compares the logged outcomes with ledger and database. Every outcome has exactly
+// one leaf, and an operator's correction adds another; the last leaf agrees with the database and with the ledger.
+// After a restore, only the log shows which successes were answered since.
 import type { Claims, SettlementClaim } from "./auditRows.ts"
 import type { Mismatch } from "./compare.ts"
 import type { LedgerView } from "./readLedger.ts"
 
-/** An outcome as its leaf's record has it. */
+/** An outcome, from its leaf's record. */
 export interface LoggedOutcome {
   readonly epoch: number
   readonly index: number
@@ -27,17 +27,17 @@ export interface LoggedOutcome {
 export interface LogView {
   /** In the log's order. */
   readonly outcomes: ReadonlyArray<LoggedOutcome>
-  /** What the log itself is wrong in: leaves, roots, signatures, receipts. */
+  /** Errors in the log itself: leaves, roots, signatures, receipts. */
   readonly issues: ReadonlyArray<Mismatch>
   /** Ended settlements that the log must have by now. */
   readonly due: ReadonlySet<string>
-  /** When the oldest settlement that the database still has ended; milliseconds since 1970. */
+  /** End time of the oldest settlement that the database still has; milliseconds since 1970. */
   readonly keptSince: number
 }
 
 export interface LogReport {
   readonly leaves: number
-  /** Outcomes of settlements that the database has swept; compared with the ledger alone. */
+  /** Outcomes of settlements that the database has swept; compared only with the ledger. */
   readonly swept: number
   readonly mismatches: ReadonlyArray<Mismatch>
 }
@@ -65,7 +65,7 @@ const verifyRecord = (claim: SettlementClaim, logged: ReadonlyArray<LoggedOutcom
   })
 }
 
-/** One outcome against the ledger, where that remembers it. */
+/** One outcome against the ledger, if the ledger still has it. */
 const verifyOnLedger = (
   one: LoggedOutcome,
   entry: LedgerView["entries"][number] | undefined,

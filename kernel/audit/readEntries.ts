@@ -1,4 +1,4 @@
-// Ledger entries as the audit reads them: from one endpoint, page by page, each with the ledger that changed it last.
+// Reads ledger entries for the audit: from one endpoint, page by page, each with the ledger that changed it last.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
@@ -27,11 +27,11 @@ export interface AuditEndpoint extends Pick<EndpointOptions, "timeout" | "header
 
 export interface ReadEntry {
   readonly data: xdr.LedgerEntryDataWire
-  /** The ledger that changed it last; infinite where the endpoint does not say. */
+  /** The ledger that changed it last; infinite if the endpoint does not report it. */
   readonly modifiedLedger: number
 }
 
-/** The entries of these keys (base64) by key; an absent one is not on the ledger. */
+/** The entries of these keys (base64) by key; an entry that does not exist is absent. */
 export const readEntries = Effect.fn("audit.readEntries")(function* (
   { url, ...options }: AuditEndpoint,
   keys: ReadonlyArray<string>

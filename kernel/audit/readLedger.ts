@@ -1,5 +1,5 @@
-// The ledger's side of the audit: every transaction of our accounts since a ledger, read page by page from one endpoint
-// by code of its own, and the accounts as they are now.
+// The ledger's side of the audit: every transaction of our accounts since a ledger, and the accounts' current state.
+// Separate code reads them page by page from one endpoint.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
@@ -25,7 +25,7 @@ export interface LedgerEntry {
   readonly transfers: ReadonlyArray<TransferEvent>
 }
 
-/** An event of a contract that was asked for, in a transaction of any sender. */
+/** An event of a requested contract, in a transaction of any sender. */
 export interface SeenEvent {
   readonly ledger: number
   readonly innerHash: string
@@ -37,7 +37,7 @@ export interface LedgerView {
   readonly fromLedger: number
   readonly toLedger: number
   readonly entries: ReadonlyArray<LedgerEntry>
-  /** In the ledger's order; of successful transactions alone. */
+  /** In the ledger's order; only of successful transactions. */
   readonly contractEvents: ReadonlyArray<SeenEvent>
   /** Sequence numbers of accounts that exist. */
   readonly sequences: ReadonlyMap<string, bigint>
@@ -67,7 +67,7 @@ export interface ReadLedgerOptions extends AuditEndpoint {
   readonly passphrase: string
   /** Sponsors and channels. */
   readonly accounts: ReadonlySet<string>
-  /** Contracts whose events are read; default none. */
+  /** Contracts to read events of; default none. */
   readonly contracts?: ReadonlySet<string>
   /** First ledger of interest; older ones beyond the endpoint's history are left out. */
   readonly sinceLedger: number

@@ -1,7 +1,7 @@
-// Which findings of the auditor a restore of an older backup, or a failover that lost commits, explains; the runbook's
-// list is held to this one by a test. Anything else is a defect, restored or not.
+// Findings of the auditor that a restore of an older backup, or a failover that lost commits, explains. A test compares
+// the runbook's list with this one. Anything else is a defect, restored or not.
 
-/** A rule, and why it may be broken without an error in the money. */
+/** A rule, and the reason why it may be violated without an error in the money. */
 export const harmlessAfterRestore = {
   "recorded before sent":
     "a payment that was sent since the backup: until it comes again and is adopted, or is given to its owner",

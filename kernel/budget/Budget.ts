@@ -1,8 +1,8 @@
-// What the sponsor may spend on network fees, in stroops per UTC day: per principal and in all, half of the total being
-// kept for keyed principals. The most a transaction may cost is reserved when it is recorded and replaced by what the
-// ledger charged when it ends, both on the day of the reservation; failed transactions count. The total is spread over
-// shards so that no row is hot, so that reservations made in the same instant may together pass the total by their own
-// size; a principal's bound is exact.
+// The sponsor's limit on network fees, in stroops per UTC day: per principal and in total, with half of the total kept
+// for keyed principals. The maximum cost of a transaction is reserved when it is recorded, and replaced by the ledger's
+// charge when it ends, both on the day of the reservation; failed transactions count. The total is spread over shards,
+// so that no row is hot. Reservations made in the same instant may therefore together pass the total by their own size;
+// a principal's bound is exact.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { Limits } from "../config/Limits.ts"
@@ -20,14 +20,14 @@ export const shards = 8
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
 /**
- * The time that determines the day, Unix milliseconds: the ledger's where there is one, so that a wrong machine clock
+ * The time that determines the day, Unix milliseconds: the ledger's if there is one, so that a wrong machine clock
  * neither opens a second budget nor closes the first.
  */
 export const BudgetTime = Context.Reference<Effect.Effect<number>>("tollkeeper/budget/BudgetTime", {
   defaultValue: () => Clock.currentTimeMillis
 })
 
-/** What of a bound is used: reserved and charged, stroops. */
+/** Usage of a bound: reserved and charged, stroops. */
 export interface Usage {
   readonly usedStroops: bigint
   readonly maxStroops: bigint
@@ -38,7 +38,7 @@ export interface BudgetStatus {
   /** UTC day, `YYYY-MM-DD`. */
   readonly day: string
   readonly all: Usage
-  /** What all keyless callers may use together. */
+  /** Usage of all keyless callers together. */
   readonly anonymous: Usage
   /** Keyed principals with usage today, the nearest to their bound first; at most 100. */
   readonly keyed: ReadonlyArray<Usage & { readonly principal: string }>
@@ -94,7 +94,7 @@ interface UsedRow {
 
 /** The totals of a day, and the principals that have spent most of it, those with a key first. */
 const readUsed = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, day: string) {
-  // The totals are in each row, and in one of their own where no key was used.
+  // Each row repeats the totals; if no key was used, they are in a separate row.
   const rows = yield* sql<UsedRow>`select total.*, spender.* from (
       select coalesce(sum(reserved_stroops + committed_stroops), 0)::int8 as all,
         coalesce(sum(reserved_stroops + committed_stroops) filter (where not keyed), 0)::int8 as anonymous
@@ -122,7 +122,7 @@ const statusOf = (
   }
 }
 
-/** Whether something fits: by a read of the last second, or by the last read. */
+/** Whether an amount fits: by a read of the last second, or by the last read. */
 const makeFits = Effect.fnUntraced(function* (
   lately: BudgetSpendCache,
   today: Effect.Effect<string>,
@@ -162,18 +162,18 @@ export const resetAfter = (now: number): BudgetReset => {
 export class Budget extends Context.Service<
   Budget,
   {
-    /** A cheap early check, up to one second stale: would this much still fit? Reserves nothing. */
+    /** A cheap early check, up to one second stale: would this amount still fit? Reserves nothing. */
     readonly fits: (principal: BudgetPrincipal, stroops: bigint) => Sql<boolean>
     /**
-     * The same by the last read, whatever its age, and this process's reservations since: a statement is run only
-     * before it says no. `status` reads.
+     * The same by the last read, regardless of its age, and this process's reservations since. It runs a statement only
+     * before it answers false. `status` reads.
      */
     readonly fitsAsRead: (principal: BudgetPrincipal, stroops: bigint) => Sql<boolean>
-    /** When a payment that does not fit now fits at the latest. */
+    /** The latest time at which a payment that does not fit now will fit. */
     readonly resets: Effect.Effect<BudgetReset>
     /**
-     * The same as a part of the caller's statement, which reserves once `given` has a row and finds one in
-     * `budget_reserved` when it fits.
+     * The same as a part of the caller's statement: it reserves once `given` has a row, and `budget_reserved` has a row
+     * if it fits.
      */
     readonly reserving: (
       principal: BudgetPrincipal,
@@ -181,15 +181,18 @@ export class Budget extends Context.Service<
       spread: number,
       given: string
     ) => Effect.Effect<{ readonly reservation: Reservation; readonly part: Statement.Fragment }>
-    /** Reserves inside the caller's transaction; None when it does not fit. `spread` picks the shard. */
+    /** Reserves inside the caller's transaction; None if it does not fit. `spread` picks the shard. */
     readonly reserve: (principal: BudgetPrincipal, stroops: bigint, spread: number) => Sql<Reservation | undefined>
-    /** Records a charge without a reservation, inside the caller's transaction: it is spent, whatever fits. */
+    /**
+     * Records a charge without a reservation, inside the caller's transaction. The fee is already paid, so no limit
+     * applies.
+     */
     readonly charge: (principal: BudgetPrincipal, stroops: bigint, spread: number) => Sql<Reservation>
-    /** Replaces a reservation by what was charged, inside the caller's transaction. */
+    /** Replaces a reservation with the charged amount, inside the caller's transaction. */
     readonly commit: (reservation: Reservation, chargedStroops: bigint) => Sql<void>
-    /** The UTC day that a payment of now is charged to, `YYYY-MM-DD`. */
+    /** The UTC day that a current payment is charged to, `YYYY-MM-DD`. */
     readonly today: Effect.Effect<string>
-    /** What is used of today's bounds, and what they are; `fitsAsRead` decides by it until it is read again. */
+    /** The usage of today's limits, and the limits; `fitsAsRead` uses this reading until the next one. */
     readonly status: Sql<BudgetStatus>
   }
 >()("tollkeeper/budget/Budget") {
@@ -199,7 +202,7 @@ export class Budget extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const limits = yield* Limits
       const time = yield* BudgetTime
-      /** The UTC day that a payment of now is charged to. */
+      /** The UTC day that a current payment is charged to. */
       const today = Effect.map(time, (now) => new Date(now).toISOString().slice(0, 10))
       const boundOf = (principal: string): bigint =>
         limits.sponsoredByKeyPerDayStroopsMax?.get(principal) ?? limits.sponsoredPerPrincipalPerDayStroopsMax

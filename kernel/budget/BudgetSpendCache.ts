@@ -1,11 +1,11 @@
-// A cache of a day's spending plus this process's reservations since the last read: enough to say that a payment still
-// fits without a query for each. Pure. It never says that one does not fit, since other replicas may have released
-// some. The record checks exactly what this admits.
+// A cache of a day's spending plus this process's reservations since the last read. It can confirm that a payment still
+// fits without a query for each. Pure. It never confirms that a payment does not fit, since other replicas may have
+// released reservations. The record checks every admitted payment exactly.
 import type { BudgetPrincipal, DayBounds, DaySpent } from "./Reservation.ts"
 
 /** Time to live of a read, milliseconds: other replicas reserve too. */
 const believedMillis = 1_000
-/** Maximum number of cached principals; beyond it all are read anew. */
+/** Maximum number of cached principals; beyond it all are read again. */
 export const principalsMax = 1_000
 
 export interface AllSpent extends Omit<DaySpent, "own"> {
@@ -13,7 +13,7 @@ export interface AllSpent extends Omit<DaySpent, "own"> {
   readonly of: ReadonlyMap<string, bigint>
 }
 
-/** Whether this much more fits what is spent. */
+/** Whether this much more fits on top of the spending. */
 export const fitsWithin = ({ anonymous, inAll, own }: DaySpent, bounds: DayBounds, keyed: boolean, stroops: bigint) =>
   own + stroops <= bounds.own && inAll + stroops <= bounds.inAll && (keyed || anonymous + stroops <= bounds.inAll / 2n)
 
@@ -24,7 +24,7 @@ export class BudgetSpendCache {
   #anonymous = 0n
   readonly #own = new Map<string, { readonly at: number; stroops: bigint }>()
 
-  /** True when it surely did a moment ago; false says that it must be read. */
+  /** True if it fitted by a recent read; false means that the caller must read again. */
   fits({ id, keyed }: BudgetPrincipal, stroops: bigint, bounds: DayBounds, at: { day: string; now: number }): boolean {
     const own = this.#own.get(id)
     if (own === undefined || this.#day !== at.day) return false
@@ -32,7 +32,7 @@ export class BudgetSpendCache {
     return fitsWithin({ own: own.stroops, inAll: this.#inAll, anonymous: this.#anonymous }, bounds, keyed, stroops)
   }
 
-  /** As of the last read, whatever its age; a principal or a day that was never read has spent nothing. */
+  /** By the last read, regardless of its age; a principal or a day that was never read counts as unspent. */
   fitted({ id, keyed }: BudgetPrincipal, stroops: bigint, bounds: DayBounds, day: string): boolean {
     const isToday = this.#day === day
     const own = isToday ? (this.#own.get(id)?.stroops ?? 0n) : 0n
@@ -40,7 +40,7 @@ export class BudgetSpendCache {
     return fitsWithin(spent, bounds, keyed, stroops)
   }
 
-  /** The totals and the principals that have spent most; all others count as never read. */
+  /** Stores a read of the totals and of the principals that have spent most; all others count as never read. */
   readAll({ anonymous, inAll, of }: AllSpent, at: { day: string; now: number }): void {
     this.#day = at.day
     this.#readAt = at.now

@@ -1,5 +1,5 @@
-// Plain data of the budget: for whose payments the sponsor pays, the amount reserved for a payment, and the usage of a
-// day's bounds. Amounts are stroops.
+// Plain data of the budget: the principal of a payment, the amount reserved for a payment, and the usage of a day's
+// bounds. Amounts are stroops.
 export interface BudgetPrincipal {
   readonly id: string
   readonly keyed: boolean
@@ -15,7 +15,7 @@ export interface Reservation {
   readonly stroops: bigint
 }
 
-/** What may be reserved and charged in a day, stroops. */
+/** Limits of reservations and charges in a day, stroops. */
 export interface DayBounds {
   /** Of the principal, stroops a day. */
   readonly own: bigint

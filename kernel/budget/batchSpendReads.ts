@@ -1,5 +1,5 @@
 // Batches the reads of a day's spending: a ledger's close starts many settles at the same moment, and each would use a
-// connection of its own for the same sums.
+// connection for the same sums.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { batched } from "../database/batched.ts"
@@ -17,7 +17,7 @@ interface Asked {
 
 const nameOf = ({ day, principal }: Asked): string => `${day} ${principal}`
 
-/** The answers to some questions, in their order; a repeated question is read once. */
+/** The answers to some queries, in their order; a repeated query is read once. */
 const readSpent = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, calls: ReadonlyArray<Asked>) {
   const asked = new Map(calls.map((call) => [nameOf(call), call]))
   const each = [...asked.values()]
@@ -35,7 +35,7 @@ const readSpent = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, calls: 
   return calls.map((call) => spent.get(nameOf(call))!)
 })
 
-/** Reads what is spent of a day: by the principal, in all, and by keyless callers together. */
+/** Reads the spending of a day: by the principal, in total, and by all keyless callers. */
 export const batchSpendReads = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const reading = yield* batched({

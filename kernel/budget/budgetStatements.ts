@@ -1,12 +1,11 @@
-// CTEs that reserve, or settle a reservation. The caller puts them into the one statement that records or ends
-// something, so that the rows of a day, which all replicas share, are locked for no longer than that statement and its
-// commit.
+// CTEs that reserve, or settle a reservation. The caller puts them into the statement that records or ends a
+// settlement. So the rows of a day, which all replicas share, are locked only until that statement commits.
 import type { SqlClient, Statement } from "effect/sql"
 import type { DayBounds, Reservation } from "./Reservation.ts"
 
 /**
  * Reserves once `given`, a relation, has a row: `budget_reserved` then has one, unless a bound is reached. A
- * principal's bound is checked under the lock of its row; the total as of the statement's beginning.
+ * principal's bound is checked under the lock of its row, the total as of the statement's beginning.
  */
 export const reserving = (
   sql: SqlClient.SqlClient,
@@ -34,9 +33,9 @@ export const reserving = (
 /**
  * Replaces the reservations of the rows of `ended`, a relation with the columns `budget_day`, `budget_of`,
  * `budget_keyed`, `budget_shard`, `budget_stroops`, by their `charged`; each row of a day is updated once. A
- * principal's row is locked before the total's, in the same order as by a reservation, and rows of one table by their
- * keys, as far as the planner keeps that order: in another order two statements deadlock, until the database ends one,
- * which is retried.
+ * principal's row is locked before the total's, in the same order as in a reservation, and rows of one table by their
+ * keys, if the planner keeps that order. In another order two statements would deadlock until the database ends one of
+ * them, which is then retried.
  */
 export const committing = (sql: SqlClient.SqlClient, ended: string): Statement.Fragment =>
   sql.literal(`budget_own as (

@@ -1,5 +1,5 @@
-// A map of a maximum size that evicts the least recently used entry (LRU), so that no client can fill the memory. For
-// what is counted by key; computed values are in an `LruCache`, which counts its hits too.
+// A map of a maximum size that evicts the least recently used entry (LRU), so that no client can fill the memory. Use
+// it for counters by key. Computed values belong in an `LruCache`, which also counts its hits.
 
 export class BoundedMap<K, V extends {} | null> {
   readonly #entries = new Map<K, V>()
@@ -18,7 +18,7 @@ export class BoundedMap<K, V extends {} | null> {
     return this.#entries.size
   }
 
-  /** The value of a key, which is from now on the most recently used; undefined when there is none. */
+  /** The value of a key, which becomes the most recently used; undefined if the key is absent. */
   get(key: K): V | undefined {
     const value = this.#entries.get(key)
     if (value === undefined) return undefined
@@ -36,7 +36,7 @@ export class BoundedMap<K, V extends {} | null> {
 
   #evict(): void {
     let oldest = this.#oldest.next()
-    // It has met the end of the entries, and stays there whatever is added.
+    // An iterator that has reached the end stays there, even if entries are added.
     if (oldest.done === true) {
       this.#oldest = this.#entries.keys()
       oldest = this.#oldest.next()

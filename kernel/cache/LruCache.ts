@@ -1,6 +1,6 @@
 // A bounded cache of computed values, least recently used evicted first. Each has a name, under which the process
 // counts its hits and misses (`tollkeeper_cache_requests_total`) and its entries (`tollkeeper_cache_entries`); caches
-// of one name are counted together. A value that is no longer valid, by its owner's rule, counts as a miss.
+// of one name are counted together. A value that its owner's rule declares invalid counts as a miss.
 import { BoundedMap } from "./BoundedMap.ts"
 
 export interface CacheOptions {
@@ -40,7 +40,7 @@ export class LruCache<K, V extends {} | null> extends BoundedMap<K, V> {
     this.#counters.instances = [...living(this.#counters), new WeakRef(this)]
   }
 
-  /** The value of a key, if there is one that is still valid. */
+  /** The value of a key, if it is present and still valid. */
   override get(key: K, isValid?: (value: V) => boolean): V | undefined {
     const value = super.get(key)
     if (value === undefined || isValid?.(value) === false) {
@@ -60,7 +60,7 @@ export interface CacheReading {
   readonly entries: number
 }
 
-/** What every cache of the process served so far. */
+/** Hits and entries of every cache of the process so far. */
 export const readCaches = (): ReadonlyArray<CacheReading> =>
   [...byName].map(([name, counters]) => ({
     name,

@@ -1,9 +1,9 @@
-// A bounded cache of values computed from repeated texts: a header that every request of a client has, the address it
-// comes from. The least recently used are evicted, and long texts are not cached, so that no client can fill the
-// memory.
+// A bounded cache of values computed from repeated texts, such as a header that every request of a client has, or its
+// source address. The least recently used texts are evicted, and long texts are not cached, so that no client can fill
+// the memory.
 import { type CacheOptions, LruCache } from "./LruCache.ts"
 
-/** Characters of a text that is kept. */
+/** Maximum length of a cached text, characters. */
 const lengthMax = 256
 
 /** The function, with its results for the most recently used texts cached. */

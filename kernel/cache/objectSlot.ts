@@ -11,13 +11,13 @@ const Given = class {
 }
 
 export interface ObjectSlot<K extends object, A> {
-  /** Undefined for an object of which nothing was noted. */
+  /** Undefined for an object without a stored value. */
   readonly get: (object: K) => A | undefined
-  /** Once for an object: it throws the second time. */
+  /** Only once per object: it throws the second time. */
   readonly set: (object: K, known: A) => void
 }
 
-/** Notes of one kind; those of another are apart from them. */
+/** A slot for values of one kind; slots of other kinds are independent. */
 export const objectSlot = <K extends object, A>(): ObjectSlot<K, A> => {
   class Note extends Given {
     readonly #known: A
@@ -32,7 +32,7 @@ export const objectSlot = <K extends object, A>(): ObjectSlot<K, A> => {
   return { get: (object) => Note.of(object), set: (object, known) => void new Note(object, known) }
 }
 
-/** What is read of a key for as long as that lives, once. */
+/** Computes a value once for each key, and keeps it as long as the key lives. */
 export const memoizePerObject = <K extends object, A>(read: (key: K) => A): ((key: K) => A) => {
   const known = objectSlot<K, { readonly read: A }>()
   return (key) => {

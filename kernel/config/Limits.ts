@@ -104,7 +104,7 @@ export interface LimitValues {
   readonly settlePerSecond: number
 }
 
-/** One object for a process, whose members `LiveLimits` changes: read a member where it is used. */
+/** A process has one object, and `LiveLimits` changes its members: read a member at the point of use. */
 export class Limits extends Context.Service<Limits, LimitValues>()("tollkeeper/config/Limits") {
   static readonly layer = Layer.effect(
     Limits,

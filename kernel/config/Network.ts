@@ -116,7 +116,7 @@ type OwnValues = ValuesOf<typeof ownKeys>
 
 /**
  * The section that names the networks, with the keys that plugins of the program contribute (`NetworkKeys.ts`); an
- * agent tool server reads from it which ones are enabled.
+ * agent tool server reads the enabled networks from it.
  */
 export const networksSection = (
   contributed: ReadonlyArray<NetworkKeys<unknown>>
@@ -142,7 +142,7 @@ export interface Asset {
 
 export type { FeeCeilings }
 
-/** Ceilings of a scheme that neither the settings nor its plugin names. */
+/** Ceilings of a scheme without ceilings in the settings or from its plugin. */
 const usualCeilings: FeeCeilings = {
   resourceStroopsMax: 200_000n,
   inclusionStroopsMax: 10_000n,
@@ -166,7 +166,7 @@ const ceilingsOf = (
   }
 }
 
-/** The most that may be bid for inclusion beside a resource fee, stroops. */
+/** The maximum inclusion bid on top of a resource fee, stroops. */
 export const bidCeiling = ({ inclusionStroopsMax, totalStroopsMax }: FeeCeilings, resourceStroops: bigint): bigint => {
   const left = totalStroopsMax - resourceStroops
   return inclusionStroopsMax < left ? inclusionStroopsMax : left
@@ -186,13 +186,13 @@ export interface NetworkValues {
   readonly channelSigners?: ReadonlyArray<RemoteSignerValues> | undefined
   /** A file of sealed seeds instead of the two secrets, and its passphrase. */
   readonly sealedSeeds?: { readonly file: string; readonly passphrase: Option.Option<Redacted.Redacted> } | undefined
-  /** Channels until an operator sets another number, and the maximum of that. */
+  /** Number of channels until an operator sets another, and the maximum for that. */
   readonly channelCount: number
   readonly channelCountMax: number
   readonly channelBalanceStroopsMin: bigint
   readonly developmentAutoFund: boolean
   readonly timeoutSecondsMax: number
-  /** What a plugin contributed to the settings of this network. */
+  /** The settings of this network that a plugin declared. */
   readonly keys: <A>(keys: NetworkKeys<A>) => A
   /** By contract address. */
   readonly assets: ReadonlyMap<string, Asset>
@@ -203,7 +203,7 @@ const rpcMissing = (id: NetworkId): string =>
   `at least one RPC endpoint is required; give it with --set 'networks.${id}.rpc_urls=["https://…"]' ` +
   "or in the profile, or in RPC_URLS"
 
-/** The ledger's endpoints and their headers, or what is wrong with them; an address is never quoted. */
+/** The ledger's endpoints and their headers, or the errors in them; an address is never quoted. */
 const readRpc = (
   { rpc_headers_env, rpc_urls, rpc_urls_env }: OwnValues,
   secret: Settings["Service"]["secret"]
@@ -232,7 +232,7 @@ const pick = (values: OwnValues, { fields }: NetworkKeys<unknown>): Readonly<Rec
     Object.entries(values as Readonly<Record<string, unknown>>).filter(([key]) => Object.hasOwn(fields, key))
   )
 
-/** What the plugins of the program say against serving pubnet with these values. */
+/** The objections of the program's plugins to serving pubnet with these values. */
 export const pubnetIssues = (
   contributed: ReadonlyArray<NetworkKeys<unknown>>,
   values: OwnValues
@@ -270,7 +270,7 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
         passphrase: passphrases[id],
         ...rpc,
         friendbotUrl: present(values.friendbot_url),
-        // Read anew each time: what a file holds may change while this process runs.
+        // Read on each access, because a file may change while this process runs.
         get sponsorSecret() {
           return settings.secret(values.sponsor_secret_env)
         },

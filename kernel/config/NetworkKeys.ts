@@ -1,9 +1,10 @@
-// Network settings that a plugin of the program declares, such as a scheme's contract address: they are members of each
-// entry of `networks` beside the kernel's own, whether the plugin is enabled or not, so a profile parses the same with
-// and without it. A plugin declares them in its `settings` (`gather.ts`), with the conditions they must meet on pubnet.
+// Network settings that a plugin of the program declares, such as a scheme's contract address. They are members of each
+// entry of `networks`, next to the kernel's, whether the plugin is enabled or not. So a profile parses the same with
+// and without the plugin. A plugin declares them in its `settings` (`gather.ts`), with the conditions they must meet on
+// pubnet.
 import type { Fields, Section, ValuesOf } from "./Setting.ts"
 
-/** Most of a transaction's costs, in stroops. */
+/** Maximum costs of a transaction, stroops. */
 export interface FeeCeilings {
   readonly resourceStroopsMax: bigint
   readonly inclusionStroopsMax: bigint
@@ -14,14 +15,14 @@ export interface NetworkKeys<out A> {
   /** The plugin's id. */
   readonly owner: string
   readonly fields: Fields
-  /** What keeps a network with these values from serving pubnet, as a sentence. */
+  /** The reason why a network with these values cannot serve pubnet, as a sentence. */
   readonly pubnetIssue: (values: any) => string | undefined
-  /** Ceilings of the plugin's schemes, by scheme, where the settings (`fees.<scheme>`) name none. */
+  /** Default ceilings of the plugin's schemes, by scheme; the settings (`fees.<scheme>`) override them. */
   readonly feeCeilings?: Readonly<Record<string, FeeCeilings>> | undefined
   readonly values?: A
 }
 
-/** What a plugin declares: sections, and keys of each network. */
+/** A plugin's declaration: sections, and keys of each network. */
 export type Declaration = Section<any> | NetworkKeys<any>
 
 /** The declarations of all plugins of a program (`gather.ts`). */
@@ -29,9 +30,11 @@ export interface Declared {
   /** By name, `networks` with every contributed key in it. */
   readonly sections: ReadonlyMap<string, Section<unknown>>
   readonly networkKeys: ReadonlyArray<NetworkKeys<unknown>>
+  /** A plugin could not be loaded: a section that is not here may be its own. */
+  readonly isPartial?: boolean
 }
 
-/** Defines keys; they are known once the plugin declares them. */
+/** Defines keys; they take effect once the plugin declares them. */
 export const networkKeys = <F extends Fields>(
   owner: string,
   fields: F,

@@ -1,5 +1,5 @@
-// Where symbolic names lead, and how far an agent's tools may go. The section is shared: in a facilitator the catalog
-// claims it, in a tool server the agent tools do, and only they use the caps.
+// The handling of symbolic names, and the caps of an agent's tools. The section is shared: in a facilitator the catalog
+// claims it, in a tool server the agent tools claim it, and only they use the caps.
 import { Schema } from "effect"
 import { integer, section, table } from "./Setting.ts"
 

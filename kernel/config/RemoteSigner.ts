@@ -1,10 +1,10 @@
-// Settings of a key on another machine: an HTTPS signer of our own protocol, Vault's transit engine, AWS KMS or Google
-// Cloud KMS. They hold names of variables, never their content; variables and files are read on each use, so a token
-// renewed in its file needs no restart.
+// Settings of a key on another machine: an HTTPS signer with our own protocol, Vault's transit engine, AWS KMS or
+// Google Cloud KMS. They hold names of variables, never their content; variables and files are read on each use, so a
+// token renewed in its file needs no restart.
 import { type Option, type Redacted, Schema } from "effect"
 import { choice, entry, integer, optionalText, text } from "./Setting.ts"
 
-/** Of `networks.<id>.sponsor_signer`, and of each entry of `.channel_signers`. */
+/** Type of `networks.<id>.sponsor_signer`, and of each entry of `.channel_signers`. */
 export const remoteSigner = entry({
   kind: choice(["https", "vault-transit", "aws-kms", "gcp-kms"], {
     default: "https",

@@ -1,5 +1,5 @@
 // How long ended settlements are kept. Thirty days at least: an identifier belongs to its payment that long, and an
-// owner may query its state. What has not ended is kept, however old it is.
+// owner may query its state. Open settlements are kept, regardless of their age.
 import { Context, Effect, Layer } from "effect"
 import { integer, section } from "./Setting.ts"
 import { Settings } from "./Settings.ts"

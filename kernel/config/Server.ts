@@ -1,5 +1,5 @@
-// Where the process listens and what it is called, and which environment variables hold the keys of callers and
-// operators.
+// The listen address, the hosts and origins of this facilitator, and the environment variables that hold the keys of
+// callers and operators.
 import { Context, Effect, Layer, Schema } from "effect"
 import { integer, list, optionalText, origins, scalar, section, text } from "./Setting.ts"
 import { Settings } from "./Settings.ts"

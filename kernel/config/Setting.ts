@@ -77,7 +77,9 @@ export const list = <A, I>(
   options: Doc & { readonly default: ReadonlyArray<I> }
 ): Setting<ReadonlyArray<A>> => withDefault(Schema.Array(item) as any, options)
 
-/** As a browser sends it: without a path or a slash at its end, a port only where it is not the usual one. */
+/**
+ * In the form that a browser sends: without a path or a trailing slash, and with a port only if it is not the default.
+ */
 const isOrigin = (page: string): boolean =>
   /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]+$/i.test(page) &&
   (!/^https?:/i.test(page) || (URL.canParse(page) && new URL(page).origin === page.toLowerCase()))

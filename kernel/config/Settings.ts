@@ -16,7 +16,7 @@ export class SettingsRefused extends Schema.TaggedError<SettingsRefused>()("Sett
   message: Schema.String
 }) {}
 
-/** Issues that a message lists beside the first. */
+/** Maximum number of further issues in a message, after the first. */
 const issuesReportedMax = 4
 
 export interface SettingsSource {
@@ -33,9 +33,9 @@ export class Settings extends Context.Service<
     readonly section: <A>(section: Section<A>) => Effect.Effect<A, SettingsRefused>
     /** Decodes a section that may be another's, without claiming it. */
     readonly poll: <A>(section: Section<A>) => Effect.Effect<A, SettingsRefused>
-    /** What the plugins of the program declare, enabled or not. */
+    /** The declarations of the program's plugins, enabled or not. */
     readonly declared: Declared
-    /** The value of an environment variable, when it is set and not empty. */
+    /** The value of an environment variable, if it is set and not empty. */
     readonly secret: (variable: string) => Option.Option<Redacted.Redacted>
   }
 >()("tollkeeper/config/Settings") {
@@ -49,7 +49,7 @@ export class Settings extends Context.Service<
       Effect.gen(function* () {
         const known = declared()
         for (const key of Object.keys(source.tree)) {
-          if (known.sections.has(key)) continue
+          if (known.sections.has(key) || known.isPartial === true) continue
           const meant = suggestionSuffix(key, known.sections.keys())
           return yield* new SettingsRefused({ path: key, message: `no such section${meant}` })
         }
@@ -90,7 +90,7 @@ const makeSettings = (
 }
 
 /**
- * Decodes one section of a tree; the error names the setting's path and what was expected, never the value of a secret.
+ * Decodes one section of a tree; the error names the setting's path and the expected form, never the value of a secret.
  */
 export const decodeSection = <A>(
   section: Section<A>,

@@ -1,4 +1,5 @@
-// The spellings of the protocol that this process accepts, and its reason for a payment whose outcome is still open.
+// The spellings of the protocol that this process accepts, and the reason code it returns while a payment's outcome is
+// open.
 import { Context, Effect, Layer, Schema } from "effect"
 import { choice, list, section } from "./Setting.ts"
 import { Settings, SettingsRefused } from "./Settings.ts"

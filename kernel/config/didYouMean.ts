@@ -1,6 +1,6 @@
-// The name that was probably meant: the nearest of those there are, when a slip of the fingers explains the rest.
+// Suggests the probably intended name: the nearest existing name, if a typing error explains the difference.
 
-/** Letters to add, take away, change or swap. */
+/** Number of letters to add, remove, change or swap. */
 const distance = (a: string, b: string): number => {
   const rows: Array<ReadonlyArray<number>> = [Array.from({ length: b.length + 1 }, (_, j) => j)]
   for (let i = 1; i <= a.length; i++) {
@@ -20,7 +20,7 @@ const distance = (a: string, b: string): number => {
 
 const lengthMax = 64
 
-/** The nearest of `known`; undefined when none is near enough to be a slip, or to be a part of the other. */
+/** The nearest of `known`; undefined unless a name is near enough for a typing error, or one begins with the other. */
 export const didYouMean = (written: string, known: Iterable<string>): string | undefined => {
   if (written.length > lengthMax) return undefined
   const most = Math.max(1, Math.floor(written.length / 3))

@@ -1,5 +1,5 @@
-// The settings that the plugins and drivers of a program declare, enabled or not: a misspelled section is refused
-// whichever plugins are enabled, `tollkeeper config schema` prints every setting without starting anything, and a
+// The settings that the plugins and drivers of a program declare, enabled or not. So a misspelled section is refused
+// regardless of the enabled plugins, `tollkeeper config schema` prints every setting without starting anything, and a
 // disabled plugin reports its objections to pubnet like an enabled one. A section, or a key of the networks, that is
 // declared twice is a programming error.
 import { networksSection } from "./Network.ts"
@@ -8,7 +8,11 @@ import type { Section } from "./Setting.ts"
 
 /** Merges the declarations of a program's plugins. */
 export const gather = (
-  plugins: ReadonlyArray<{ readonly id: string; readonly settings?: ReadonlyArray<Declaration> }>
+  plugins: ReadonlyArray<{
+    readonly id: string
+    readonly settings?: ReadonlyArray<Declaration>
+    readonly isMissing?: true
+  }>
 ): Declared => {
   const sections = new Map<string, Section<unknown>>()
   const networkKeys: Array<NetworkKeys<unknown>> = []
@@ -20,5 +24,6 @@ export const gather = (
     }
   }
   const networks = networksSection(networkKeys)
-  return { sections: sections.set(networks.name, networks), networkKeys }
+  const isPartial = plugins.some(({ isMissing }) => isMissing === true)
+  return { sections: sections.set(networks.name, networks), networkKeys, isPartial }
 }

@@ -1,6 +1,6 @@
-// Headers for the ledger's RPC, from the environment, since a provider's key must not be in a profile. One
-// `name: value` a line, for every endpoint, or for the endpoints of one host with `@host ` before it, so that a key is
-// sent to its own provider only.
+// Headers for the ledger's RPC, from the environment, since a provider's key must not be in a profile. One `name:
+// value` per line, for every endpoint, or with `@host ` before it only for the endpoints of that host, so that each key
+// goes only to its own provider.
 import { Redacted } from "effect"
 
 export interface RpcHeader {
@@ -14,7 +14,7 @@ const line = /^(?:@([^\s@]+)\s+)?([A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}):[ \t]*([\x21
 /** Headers that the RPC client sets itself. */
 const own = new Set(["content-type", "content-length", "host", "connection", "transfer-encoding", "traceparent"])
 
-/** The headers, or the number of the first line that is none. */
+/** The headers, or the number of the first malformed line. */
 export const readRpcHeaders = (text: string): ReadonlyArray<RpcHeader> | number => {
   const lines = text
     .split("\n")
@@ -29,7 +29,7 @@ export const readRpcHeaders = (text: string): ReadonlyArray<RpcHeader> | number 
   return headers
 }
 
-/** Those that an endpoint is sent. */
+/** The headers for an endpoint. */
 export const headersFor = (headers: ReadonlyArray<RpcHeader>, url: string): Readonly<Record<string, string>> => {
   const { host, hostname } = new URL(url)
   return Object.fromEntries(

@@ -1,5 +1,5 @@
-// The issues of a profile's section, in terms of the YAML: the dotted path of the setting, what was expected there, and
-// for an unknown name the closest known one. Values are not repeated, since a misplaced one may be a secret.
+// The issues of a profile's section, in terms of the YAML: the dotted path of the setting, the expected value, and for
+// an unknown name the closest known name. Values are not repeated, since a misplaced one may be a secret.
 import { Schema, SchemaIssue } from "effect"
 import { suggestionSuffix } from "./didYouMean.ts"
 

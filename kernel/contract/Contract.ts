@@ -1,7 +1,7 @@
-// A contract names what one plugin or driver provides to others: an id and the service keys behind it. It is a value,
-// so that the loader sees at run time the same needs that the types see. A plugin declares the contracts it needs; the
-// plugin with the contract's id must provide its services. Contracts live in a plugin's `contract.ts` or beside a
-// kernel service.
+// A contract names the services that one plugin or driver provides to others: an id and the service keys behind it. It
+// is a value, so that the loader sees at run time the same needs that the types see. A plugin declares the contracts it
+// needs; the plugin with the contract's id must provide its services. A contract is defined in a plugin's `contract.ts`
+// or next to a kernel service.
 import type { Context } from "effect"
 
 export interface Contract<out Id extends string, out Services> {

@@ -1,7 +1,7 @@
-// Which plugin is being started: registries and logs name it as the owner of what it contributes.
+// The plugin that is starting: its registrations and logs carry it as their owner.
 import { Context } from "effect"
 
-/** The plugin or driver whose Layer is being built; "kernel" outside of any. It names owners in registries and logs. */
+/** The plugin or driver that is building its Layer; "kernel" otherwise. It names owners in registries and logs. */
 export const CurrentPlugin = Context.Reference<string>("tollkeeper/kernel/CurrentPlugin", {
   defaultValue: () => "kernel"
 })

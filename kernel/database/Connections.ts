@@ -1,16 +1,16 @@
-// The connection pool of the process, in two lanes, with bounded waits. A server that admits fewer connections than the
-// pool may open (other clients have them, or a pooler is in between) is not an error: the pool works with what it has,
-// and tries from time to time whether more are admitted. The connection of an abandoned statement returns to the pool
-// when that statement has ended.
+// The connection pool of the process, in two lanes, with bounded waits. A server may admit fewer connections than the
+// pool may open, because other clients have them or a pooler is in between. This is not an error: the pool works with
+// the connections it has, and sometimes tries to open more. The connection of an abandoned statement returns to the
+// pool when that statement has ended.
 import { Context, Duration, Effect, Exit, Option, Scope, Semaphore } from "effect"
 import { type SqlClient, type SqlConnection, SqlError } from "effect/sql"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 import { Lane, type LaneName } from "./Lane.ts"
 import { type AbandonedFiber, withDeadline } from "../effect/withDeadline.ts"
 
-/** Between two connection attempts while there is no connection. */
+/** Pause between two connection attempts while the pool is empty. */
 const retryPause = Duration.millis(100)
-/** Longest wait for the end of a transaction that was left behind. */
+/** Longest wait for the end of an abandoned transaction. */
 const rollbackWait = Duration.seconds(5)
 /** A pool that could not grow tries again after this. */
 const growAgainMillis = 10_000
@@ -22,7 +22,7 @@ export interface ConnectionBounds {
   readonly connectionWait: Duration.Duration
   /** Longest wait for the answer to one statement, by lane. */
   readonly answerWait: Readonly<Record<LaneName, Duration.Duration>>
-  /** Runs for each statement that fails, before its caller learns of it. */
+  /** Runs for each failed statement, before its caller receives the error. */
   readonly failed?: (error: SqlError.SqlError) => Effect.Effect<void>
   /** Called once with a reader of the pool's status. */
   readonly observed?: (pool: () => PoolStatus) => void
@@ -39,7 +39,7 @@ export interface PoolStatus {
 type Connection = SqlConnection.Connection
 type Acquirer = SqlClient.SqlClient["reserve"]
 
-/** Permits for the connections there are: as many as the pool may open, fewer while the server admits no more. */
+/** Permits for connections: as many as the pool may open, fewer while the server admits no more. */
 class Permits {
   readonly #all: Semaphore.Semaphore
   readonly #background: Semaphore.Semaphore
@@ -86,13 +86,13 @@ class Permits {
     })
   }
 
-  /** The server admits no further connection: what others hold is all there is. */
+  /** The server admits no further connection: the pool stays at its present size. */
   shrink(now: number): Effect.Effect<void> {
     this.#triedAt = now
     return this.#resize(Math.max(1, this.#held - 1))
   }
 
-  /** One more is tried for, when there were too few for a while. */
+  /** Adds a permit to try for one more connection, after some time with too few. */
   grow(now: number): Effect.Effect<void> {
     if (this.#size >= this.#max || now - this.#triedAt < growAgainMillis) return Effect.void
     this.#triedAt = now
@@ -107,7 +107,7 @@ class Permits {
 
 const half = (count: number): number => Math.max(1, Math.floor(count / 2))
 
-/** Why no connection was made, when that may be transient: anything but wrong credentials or a wrong name. */
+/** The reason why no connection was made, if it may be transient: anything except wrong credentials or a wrong name. */
 const refusalOf = (exit: Exit.Failure<unknown, SqlError.SqlError>): SqlError.SqlError | undefined => {
   const error = Option.getOrUndefined(Exit.findErrorOption(exit))
   return error?.reason._tag === "AuthenticationError" || error?.reason._tag === "AuthorizationError" ? undefined : error
@@ -126,7 +126,7 @@ const tookTooLong = (operation: string, waited: Duration.Duration) =>
 /** Statements that end a transaction: run for the caller by the cleanup of an abandoned statement. */
 const endsTransaction = /^(ROLLBACK|RELEASE)\b/
 
-/** A connection whose statements have a timeout; no statement follows one that was abandoned. */
+/** A connection with a timeout for its statements; after an abandoned statement it runs no further one. */
 const bounded = (
   connection: Connection,
   answerWait: Duration.Duration,
@@ -160,10 +160,7 @@ const bounded = (
   }
 }
 
-/**
- * The connection of an abandoned statement is rolled back before the next use. One that cannot be is closed by the
- * driver.
- */
+/** The connection of an abandoned statement is rolled back before the next use. If that fails, the driver closes it. */
 const cleanUp = (connection: Connection, leftover: AbandonedFiber): Effect.Effect<void> =>
   Effect.andThen(
     leftover,
@@ -171,8 +168,8 @@ const cleanUp = (connection: Connection, leftover: AbandonedFiber): Effect.Effec
   )
 
 /**
- * Runs what takes a connection from the driver's pool, or gives it back, with the Scope alone: the pool has services of
- * its own, and each release of the driver's would copy all those of a caller, for each statement twice.
+ * Runs an acquire or release of the driver's pool with only the Scope as a service. The pool brings its own services,
+ * and each release of the driver would copy all services of the caller, twice per statement.
  */
 const alone = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>, own: Scope.Scope): Effect.Effect<A, E> =>
   Effect.updateContext(effect, () => Context.make(Scope.Scope, own))
@@ -184,7 +181,7 @@ export const leaseConnections = (pool: Acquirer, bounds: ConnectionBounds, owner
   const permits = new Permits(bounds.connectionsMax)
   bounds.observed?.(() => permits.status)
 
-  /** Nothing is held when it fails or is interrupted; else the caller's Scope gives the connection back. */
+  /** Holds nothing if it fails or is interrupted; otherwise the caller's Scope releases the connection. */
   const lease = Effect.fnUntraced(function* (
     restore: Restore,
     lane: LaneName,

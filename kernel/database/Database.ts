@@ -41,7 +41,7 @@ export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>
 type Values = typeof databaseSection extends Section<infer A> ? A : never
 
 const connectTimeout = "3 seconds"
-/** A burst's connections are given back, so that another replica can start on a server with few. */
+/** Idle connections of a burst are closed, so that another replica can start on a server with few connections. */
 const idleTimeout = "15 seconds"
 const forever = Duration.infinity
 
@@ -50,9 +50,9 @@ type Observed = Required<Pick<ConnectionBounds, "observed" | "failed">>
 type WriteErrorListener = (reason: string) => Effect.Effect<void>
 
 /**
- * Server-side limits of a session's statements. Statements here take milliseconds and are estimated dearer by the
- * planner: JIT compilation takes the server most of a second, and a parallel worker some milliseconds and a processor
- * that payments may need.
+ * Server-side limits of a session's statements. Our statements take milliseconds, but the planner estimates them as
+ * more expensive: JIT compilation takes the server most of a second, and a parallel worker some milliseconds and a
+ * processor that payments may need.
  */
 const sessionLimits = (values: Values): Readonly<Record<string, string>> => ({
   jit: "off",
@@ -70,7 +70,7 @@ const serverClient = (url: Redacted.Redacted, values: Values, reach: Reach, obse
       idleTimeout,
       connectTimeout,
       url,
-      // A session of a pooler's keeps neither parameters nor names from one transaction to the next.
+      // A session behind a pooler keeps neither parameters nor statement names from one transaction to the next.
       ...(reach === "direct" ? { startupParameters: sessionLimits(values) } : { prepare: false })
     },
     {
@@ -79,8 +79,8 @@ const serverClient = (url: Redacted.Redacted, values: Values, reach: Reach, obse
       connectionWait: Duration.millis(values.connection_wait_ms),
       answerWait: {
         payments: Duration.millis(values.answer_timeout_ms),
-        // The server ends the statement itself; without an answer by then there will be none. Behind a pooler a single
-        // statement has no limit on the server, so it is ended from here.
+        // The server ends the statement itself; without an answer by then there will be none. Behind a pooler the
+        // server sets no limit on a single statement, so the client ends it.
         background: Duration.millis(values.statement_timeout_ms + (reach === "direct" ? 5_000 : 0)),
         maintenance: forever
       }
@@ -89,8 +89,8 @@ const serverClient = (url: Redacted.Redacted, values: Values, reach: Reach, obse
   )
 
 /**
- * One session whose statements cannot be cancelled: they are waited for longer, and only payments for less than a
- * minute.
+ * A single session, on which statements cannot be cancelled: callers wait longer for them, and only payments wait less
+ * than a minute.
  */
 const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedded" }>, observed: Observed) =>
   lanedClient(
@@ -110,7 +110,7 @@ const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedd
     }
   )
 
-/** Says so when the server has not as many connections left as this process may open; it works with what it gets. */
+/** Warns if the server has fewer connections left than this process may open; the process works with those it gets. */
 const warnOfFewConnections = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, connectionsMax: number) {
   const [row] = yield* sql<{ max: number; others: number }>`select
     (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int) as max,
@@ -134,7 +134,7 @@ const reachOf = (url: Redacted.Redacted, values: Values): Effect.Effect<Reach, D
           (cause) => new DatabaseRefused({ message: connectErrorMessage(cause), cause })
         )
 
-/** A LISTEN connection of its own; none behind a pooler unless the server itself is named. */
+/** A separate LISTEN connection; none behind a pooler unless the server itself is named. */
 const listenAt = (source: OpenedDatabase, reach: Reach): Database["Service"]["listen"] => {
   if (source.kind === "embedded" || (reach === "pooled" && source.directUrl === undefined)) return undefined
   const url = source.directUrl ?? source.url
@@ -145,7 +145,7 @@ const listenAt = (source: OpenedDatabase, reach: Reach): Database["Service"]["li
     )
 }
 
-/** The host and port of a URL that holds a password; undefined where they are a socket's or cannot be read. */
+/** The host and port of a URL that holds a password; undefined for a socket or an unreadable URL. */
 const placeOf = (url: Redacted.Redacted): string | undefined => {
   const text = Redacted.value(url)
   const { hostname, port } = URL.canParse(text) ? new URL(text) : { hostname: "", port: "" }
@@ -196,7 +196,7 @@ const checked = Effect.fnUntraced(function* (
   })
 })
 
-/** The replica's connections are bounded as those of background work are; nothing waits for one for long. */
+/** The replica's connections have the bounds of background work; nothing waits long for one. */
 const replicaOf = (settings: Settings["Service"], values: Values) => {
   const secret = settings.secret("DATABASE_READ_URL")
   const url = Option.getOrElse(secret, () => Redacted.make(values.read_url))
@@ -224,23 +224,25 @@ export class Database extends Context.Service<
   Database,
   {
     readonly kind: "server" | "embedded"
-    /** The server's host and port; undefined of an embedded database. */
+    /** The server's host and port; undefined for an embedded database. */
     readonly place: string | undefined
-    /** A trivial query with a short deadline; readiness is nothing but this (S65). */
+    /** A trivial query with a short deadline; readiness consists only of this (S65). */
     readonly ping: Effect.Effect<void, DatabaseUnavailable>
     /** Status of this process's connection pool. */
     readonly pool: () => PoolStatus
-    /** Runs for each statement that fails because the database accepts no writes, with that reason. */
+    /**
+     * Registers a listener for statements that fail because the database accepts no writes; it receives that reason.
+     */
     readonly onWriteError: (listener: WriteErrorListener) => Effect.Effect<void, never, Scope.Scope>
-    /** The whole database as one archive; for a server use its own tools. */
+    /** The whole database as one archive; undefined for a server, which has its own tools. */
     readonly dump: Effect.Effect<Uint8Array> | undefined
-    /** Free bytes that are kept on the disk under an embedded database; below them no new payment is accepted. */
+    /** Reserve of free bytes on the disk under an embedded database; below it no new payment is accepted. */
     readonly diskReserveBytes: number
     /** Whether a pooler is in between; an embedded database is reached directly. */
     readonly reach: Reach
     /**
-     * Notifications from other processes through a channel, on a connection of its own to the server itself: that of
-     * DATABASE_DIRECT_URL, which is DATABASE_URL unless a pooler is in between. Absent where LISTEN cannot work.
+     * Notifications from other processes through a channel, on a separate connection to the server itself: that of
+     * DATABASE_DIRECT_URL, which is DATABASE_URL unless a pooler is in between. Absent if LISTEN cannot work.
      */
     readonly listen:
       | ((
@@ -249,7 +251,7 @@ export class Database extends Context.Service<
       | undefined
   }
 >()("tollkeeper/database/Database") {
-  /** Gives the SQL client and refuses a server older than PostgreSQL 15. */
+  /** Provides the SQL client and refuses a server older than PostgreSQL 15. */
   static readonly layer: Layer.Layer<
     Database | ReadReplica | SqlClient.SqlClient | PgClient.PgClient,
     DatabaseRefused | import("../config/Settings.ts").SettingsRefused,
@@ -297,7 +299,10 @@ export const databaseContract = contract("database", Database, ReadReplica, SqlC
 
 const conflictBackoff = Schedule.exponential("5 millis").pipe(Schedule.jittered)
 
-/** A connection lost within a transaction fails the rollback too; a defect to the client, an error here. */
+/**
+ * If a connection is lost within a transaction, the rollback fails too; the client treats that as a defect, we as an
+ * error.
+ */
 const lostRollback = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined => {
   const defects = cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect)
   return defects.length > 0 && defects.every(SqlError.isSqlError) ? defects[0] : undefined
@@ -308,8 +313,8 @@ export const inStatement = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.
   Effect.retry(statement, { schedule: conflictBackoff, times: 5, while: isConflict })
 
 /**
- * One transaction; retried, at most five times, when the database ended it in favor of another. A lost connection is an
- * error wherever it occurs: nothing of the transaction has happened, or its commit is unknown.
+ * One transaction; retried, at most five times, if the database ended it in favor of another. A lost connection is an
+ * error at any point: either nothing of the transaction has happened, or its commit is unknown.
  */
 export const inTransaction = <A, E, R>(
   effect: Effect.Effect<A, E, R>

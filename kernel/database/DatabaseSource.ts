@@ -1,5 +1,5 @@
-// Where the database is: a PostgreSQL server, or one embedded in this process that the runtime provides. Opening is
-// lazy, so a profile without a database opens none. What was opened closes with the Scope.
+// The kind of database: a PostgreSQL server, or one embedded in this process that the runtime provides. Opening is
+// lazy, so a profile without a database opens none. The Scope closes an opened database.
 import type { PgClient } from "@effect/sql-pg"
 import { Context, type Effect, type Redacted, Schema, type Scope } from "effect"
 
@@ -16,16 +16,16 @@ export type OpenedDatabase =
   | {
       readonly kind: "server"
       readonly url: Redacted.Redacted
-      /** The server itself, where `url` is a pooler's: for LISTEN and locks, which need a session. */
+      /** The server itself, if `url` is a pooler's: for LISTEN and locks, which need a session. */
       readonly directUrl?: Redacted.Redacted | undefined
     }
   | {
       readonly kind: "embedded"
-      /** A new connection that speaks PostgreSQL's wire protocol. */
+      /** A new connection with PostgreSQL's wire protocol. */
       readonly connect: NonNullable<PgClient.PgPoolConfig["stream"]>
-      /** The whole of it as one archive, taken between two statements. */
+      /** The whole database as one archive, taken between two statements. */
       readonly dump: Effect.Effect<Uint8Array>
-      /** Connections that may wait for the one session at a time. */
+      /** Maximum number of connections that wait for the only session. */
       readonly connectionsMax: number
     }
 

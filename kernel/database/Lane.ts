@@ -1,6 +1,6 @@
 // The lane of a database call. Payments (their requests, the follower, the channels) may use every connection; all
-// others (catalog, search, analytics, tools) at most half of them, so that they can never keep a payment waiting.
-// Maintenance may take minutes: migrations and index builds.
+// others (catalog, search, analytics, tools) use at most half of them, so that they never delay a payment. Maintenance
+// may take minutes: migrations and index builds.
 import { Context } from "effect"
 
 export type LaneName = "payments" | "background" | "maintenance"

@@ -1,9 +1,9 @@
-// Forward-only migrations: plain SQL files `migrations/<owner>/NNNN_name.sql`, each owner with a ledger table of its
-// own that keeps a checksum of every file that has run. Each file runs in a transaction, under a lock that makes a
-// second replica wait and then find nothing to do. Beside serving replicas, a file waits for a table only shortly,
-// rolls back, and retries: so it neither blocks payments nor deadlocks with them. States that could not be repaired
-// later are refused before anything runs: a gap in the numbers, a landed file that was edited, a file added below one
-// that has run, a database newer than the code.
+// Forward-only migrations: plain SQL files `migrations/<owner>/NNNN_name.sql`. Each owner has a ledger table that keeps
+// a checksum of every file that has run. Each file runs in a transaction, under a lock that makes a second replica wait
+// and then find nothing to do. While other replicas serve, a file waits for a table only briefly, rolls back, and
+// retries: so it neither blocks payments nor deadlocks with them. States that could not be repaired later are refused
+// before anything runs: a gap in the numbers, an edited file that has already run, a file added below the last executed
+// file, a database newer than the code.
 import { Context, Effect, FileSystem, Path, Schedule, Schema } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -24,7 +24,7 @@ export class MigrationRefused extends Schema.TaggedError<MigrationRefused>()("Mi
   message: Schema.String
 }) {}
 
-/** A file did not run; nothing of it was kept. */
+/** A file failed; none of its changes were kept. */
 export class MigrationFailed extends Schema.TaggedError<MigrationFailed>()("MigrationFailed", {
   owner: Schema.String,
   migration: Schema.String,
@@ -73,7 +73,7 @@ const read = Effect.fnUntraced(function* (owner: string) {
   return migrations
 })
 
-/** What is still to run; refuses what does not fit. Pure. */
+/** The pending files; rejects files that do not fit the database. Pure. */
 export const pending = (
   owner: string,
   migrations: ReadonlyArray<Migration>,
@@ -112,7 +112,7 @@ const between = Schedule.jittered(Schedule.spaced("1500 millis"))
 
 const fileOf = ({ id, name }: Migration): string => `${String(id).padStart(4, "0")}_${name}`
 
-/** Runs the first pending file of an owner; undefined when there is none. */
+/** Runs the first pending file of an owner; undefined if none is pending. */
 const runNext = (sql: SqlClient.SqlClient, owner: string, migrations: ReadonlyArray<Migration>) => {
   const table = tableOf(owner)
   const runFile = ({ checksum, id, name, sql: text }: Migration) =>
@@ -123,7 +123,7 @@ const runNext = (sql: SqlClient.SqlClient, owner: string, migrations: ReadonlyAr
     })
   return sql.withTransaction(
     Effect.gen(function* () {
-      // However long it takes: another replica's files, or this one's over large tables.
+      // Without a limit, because another replica's files, or this one's over large tables, may take long.
       yield* sql`set local statement_timeout = 0`.unprepared
       yield* sql`set local lock_timeout = 0`.unprepared
       // One lock for all owners, held to the end of the transaction.
@@ -141,13 +141,13 @@ const runNext = (sql: SqlClient.SqlClient, owner: string, migrations: ReadonlyAr
   )
 }
 
-/** What a file met, before it is known whether it is tried again. */
+/** The error of a file, before the decision to retry it. */
 class FileFailed extends Schema.TaggedError<FileFailed>()("FileFailed", {
   migration: Schema.String,
   cause: Schema.Defect()
 }) {}
 
-/** Runs an owner's pending migrations and returns their names; none when the database is up to date. */
+/** Runs an owner's pending migrations and returns their names; empty if the database is up to date. */
 export const run = Effect.fn("Migrations.run")(
   function* (
     owner: string
@@ -187,8 +187,8 @@ export const run = Effect.fn("Migrations.run")(
 )
 
 /**
- * How many of an owner's migrations have not run; undefined when none ever has. Creates nothing. Refuses what does not
- * fit, as a run does.
+ * The number of an owner's migrations that have not run; undefined when none has ever run. Creates nothing. Rejects
+ * files that do not fit, as a run does.
  */
 export const pendingCount = Effect.fn("Migrations.pendingCount")(function* (owner: string) {
   const sql = yield* SqlClient.SqlClient

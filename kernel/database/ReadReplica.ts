@@ -1,8 +1,8 @@
 // A read replica for reads that may be slightly stale: discovery and analytics. Work wrapped in `reading` has its
 // statements sent there while the replica is fit (it answers, streams from this primary, and its lag is within the
 // setting), and to the primary otherwise. Work that fails on the replica is retried on the primary, once. Verify and
-// settle never use it. Lag is computed from the primary's own log positions, so a quiet primary is no lag, and a
-// replica that has lost its stream has one.
+// settle never use it. Lag is computed from the primary's own log positions: a quiet primary causes no lag, while a
+// replica that lost its stream lags.
 import { PgClient } from "@effect/sql-pg"
 import { Context, Duration, Effect, Exit, Option, Redacted, Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
@@ -12,10 +12,10 @@ import { type ConnectionBounds, leaseConnections } from "./Connections.ts"
 
 type Acquirer = SqlClient.SqlClient["reserve"]
 
-/** A place to read from: a replica, by what acquires its connections; undefined is the primary. */
+/** A read target: the acquirer of a replica's connections; undefined means the primary. */
 export type ReadTargetName = Acquirer | undefined
 
-/** Where the statements of a fiber go: to this acquirer's connections, or to the primary's. */
+/** The read target of a fiber's statements: this acquirer's connections, or the primary's. */
 export const ReadTarget = Context.Reference<ReadTargetName>("tollkeeper/database/ReadFrom", {
   defaultValue: () => undefined
 })
@@ -24,7 +24,7 @@ export interface ReplicaStatus {
   readonly isFit: boolean
   /** Milliseconds behind the primary, as precise as the poll interval; undefined while unknown. */
   readonly lagMillis: number | undefined
-  /** Why it is not used. */
+  /** The reason why it is not used. */
   readonly detail: string | undefined
 }
 
@@ -41,7 +41,7 @@ interface Sample {
   readonly position: bigint
 }
 
-/** Recorded positions of the primary; with a poll every two seconds, those of ten minutes. */
+/** Maximum recorded positions of the primary: with a poll every two seconds, the last ten minutes. */
 const samplesMax = 300
 
 const askTimeout = Duration.seconds(3)
@@ -86,21 +86,21 @@ interface Opened {
 export class ReadReplica extends Context.Service<
   ReadReplica,
   {
-    /** Runs reads on the replica when it is fit, else on the primary. Nothing in it may write. */
+    /** Runs reads on the replica if it is fit, else on the primary. The effect must not write. */
     readonly reading: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-    /** Polls it once; undefined when none is configured. */
+    /** Polls the replica once; undefined without a configured one. */
     readonly poll: Effect.Effect<void> | undefined
     readonly status: () => ReplicaStatus
   }
 >()("tollkeeper/database/ReadReplica") {
-  /** Reads go where everything goes. */
+  /** All reads go to the primary. */
   static readonly none: ReadReplica["Service"] = {
     reading: (effect) => effect,
     poll: undefined,
     status: () => ({ isFit: false, lagMillis: undefined, detail: "none is configured" })
   }
 
-  /** The first poll that can connects; an unavailable replica does not delay the start. */
+  /** The first successful poll connects; an unavailable replica does not delay the start. */
   static readonly make = Effect.fnUntraced(function* (options: ReplicaOptions) {
     const sql = yield* SqlClient.SqlClient
     const owner = yield* Effect.scope

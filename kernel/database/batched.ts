@@ -2,20 +2,20 @@
 // next one. No call waits to be batched: without a statement under way it starts in the same moment, with the other
 // calls of that moment. A statement never holds two calls of one key, so that an update affects each of its rows once;
 // the later one goes into the next. A failure of any kind is returned to all calls of its batch, and to no other. An
-// interrupted caller withdraws its call, unless its statement is under way: that one may still be executed. Where
-// answers are not awaited, a pause between statements may be set: each wakes a process of the database. Once the Scope
-// has ended no statement is started any more: later and waiting calls are interrupted.
+// interrupted caller withdraws its call, unless its statement is under way: that one may still be executed. If callers
+// do not await the answers, set a pause between statements, because each statement wakes a database process. Once the
+// Scope has ended no statement is started any more: later and waiting calls are interrupted.
 import { Deferred, Effect, Exit } from "effect"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 
 export interface BatchOptions<A, B, E, R> {
   /** Maximum calls of one statement. */
   readonly maxBatchSize: number
-  /** What two calls of one statement may not share; without it any may go together. */
+  /** Two calls of one statement may not share this key; without it any calls may be batched. */
   readonly keyOf?: (call: A) => string
   /** Minimum time between the starts of two statements, milliseconds. Default: none. */
   readonly minIntervalMillis?: number
-  /** The answers to some calls, in their order. */
+  /** Returns the answers to some calls, in their order. */
   readonly runBatch: (calls: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<B>, E, R>
 }
 
@@ -25,8 +25,8 @@ interface Call<A, B, E> {
 }
 
 /**
- * Takes the calls of the next statement: the first of each key, in the order of keys. The statements of two processes
- * then lock rows that both need in the same order, and do not deadlock.
+ * Takes the calls of the next statement: the first of each key, in the order of keys. So the statements of two
+ * processes lock shared rows in the same order, and do not deadlock.
  */
 const takeNext = <A, B, E, R>(
   waiting: Array<Call<A, B, E>>,
@@ -43,7 +43,7 @@ const takeNext = <A, B, E, R>(
   return [...next].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, call]) => call)
 }
 
-/** The call of which many become one; its statements end with the Scope. */
+/** Batches calls of this kind; the statements end with the Scope. */
 export const batched = Effect.fnUntraced(function* <A, B, E, R>(gathering: BatchOptions<A, B, E, R>) {
   const scope = yield* Effect.scope
   const services = yield* Effect.context<R>()
@@ -55,7 +55,7 @@ export const batched = Effect.fnUntraced(function* <A, B, E, R>(gathering: Batch
     const { minIntervalMillis: restMillis = 0 } = gathering
     if (restMillis === 0) return
     const passed = (yield* monotonicMillis) - begunAt
-    // Of a clock that is behind the one before nothing follows.
+    // If the clock went back, do not sleep.
     if (passed >= 0 && passed < restMillis) yield* Effect.sleep(restMillis - passed)
     begunAt = yield* monotonicMillis
   })
@@ -82,7 +82,7 @@ export const batched = Effect.fnUntraced(function* <A, B, E, R>(gathering: Batch
     Effect.whileLoop({ while: hasWaiting, body: () => step, step: () => undefined }),
     services
   )
-  // By the fiber's end and not its effect's: in a Scope that has ended none of it begins.
+  // Uses the end of the fiber, not of the effect: in an ended Scope the effect never begins.
   const run = Effect.map(Effect.forkIn(runAll, scope), (fiber) => void fiber.addObserver(ended))
 
   return (given: A): Effect.Effect<B, E> =>
@@ -99,7 +99,7 @@ export const batched = Effect.fnUntraced(function* <A, B, E, R>(gathering: Batch
       )
       if (isUnderWay) return answer
       isUnderWay = true
-      // It begins when all that runs in this moment has had its turn.
+      // The loop begins after everything that already runs has had its turn.
       return Effect.andThen(run, answer)
     })
 })

@@ -1,4 +1,4 @@
-// Statements that failed for the sake of others, and may simply be done again.
+// Classifies statements that failed because of other transactions and may simply be retried.
 import { SqlError } from "effect/sql"
 
 const ends = (reasons: ReadonlySet<string>) => (error: unknown) =>
@@ -7,5 +7,5 @@ const ends = (reasons: ReadonlySet<string>) => (error: unknown) =>
 /** Conflicts that PostgreSQL resolves by ending one of the transactions; it may be retried immediately. */
 export const isConflict = ends(new Set(["DeadlockError", "SerializationError"]))
 
-/** The same, or others held for too long what it required: it may be done when they are gone. */
+/** Also true if other transactions held a lock for too long; a retry may succeed when they have ended. */
 export const isSerializationConflict = ends(new Set(["DeadlockError", "LockTimeoutError", "SerializationError"]))

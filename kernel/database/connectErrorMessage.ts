@@ -1,11 +1,11 @@
-// Why a database cannot be used, as a sentence for the operator that set DATABASE_URL: a server that is not running,
-// one that rejects this user, and the message of a server or pooler that refuses the connection. The URL is never
+// The reason why a database is not usable, as a sentence for the operator that set DATABASE_URL: the server does not
+// run, the server rejects this user, or the server or a pooler refuses the connection with a message. The URL is never
 // quoted, since it holds a password.
 import { SqlError } from "effect/sql"
 import { field, rootCause, errorMessage } from "./errorMessage.ts"
 
 const authenticationCode = /^28/
-/** What PgBouncer and its kind say of a name or a password; they have one code for everything. */
+/** Messages of PgBouncer and similar poolers about a name or password; they use one error code for everything. */
 const authenticationWords = /authentication failed|no such user|no username|SASL|password/i
 const systemCode = /^E[A-Z]+$/
 

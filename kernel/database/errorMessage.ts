@@ -1,12 +1,12 @@
-// The root cause of a database error, and its message, which says what the client's own does not. Pure, and without the
-// client: a process without a database reports its end by the same functions.
+// The root cause of a database error and its message, which has details that the client's message lacks. Pure, and
+// without the client: a process without a database reports its end by the same functions.
 
 const depthMax = 6
 
 export const field = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined
 
-/** The innermost error that there is. */
+/** The innermost error. */
 export const rootCause = (error: unknown): unknown => {
   let root = error
   for (let depth = 0; depth < depthMax; depth++) {

@@ -1,5 +1,5 @@
-// A secret of the kernel that is not a setting: the first replica creates it, and all replicas read it from the
-// database.
+// A generated secret of the kernel: the first replica creates it, and all replicas read it from the database. It cannot
+// be configured.
 import { Effect } from "effect"
 import { Base64Url } from "effect/encoding"
 import { SqlClient } from "effect/sql"

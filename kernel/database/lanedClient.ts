@@ -1,5 +1,5 @@
 // The SQL client over a connection pool with lanes and timeouts. The driver makes the connections and compiles the
-// statements; which caller gets a connection, and for how long, is decided here.
+// statements; this module decides which caller gets a connection, and for how long.
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer } from "effect"
 import { Reactivity } from "effect/reactivity"
@@ -17,7 +17,7 @@ const commit = Effect.fnUntraced(function* (connection: SqlConnection.Connection
   })
 })
 
-/** Begins a transaction with limits of its own, for a session that keeps none; rolls back when that fails. */
+/** Begins a transaction with its own limits, for a session that keeps none; rolls back if setting them fails. */
 const beginning =
   (limits: Readonly<Record<string, string>>) =>
   (connection: SqlConnection.Connection): SqlConnection.Connection => {
@@ -42,8 +42,8 @@ const beginning =
   }
 
 /**
- * Fails when the first connection cannot be made. The driver's own client is provided beside it. `limits` are settings
- * of each transaction, where sessions cannot have them.
+ * Fails when the first connection cannot be made. The Layer also provides the driver's client. `limits` are set in each
+ * transaction if sessions cannot keep them.
  */
 export const lanedClient = (
   config: PgClient.PgPoolConfig,

@@ -1,10 +1,10 @@
-// State cached per read target: a replica may be behind the primary, so each has its own.
+// State cached per read target: a replica may be behind the primary, so each has separate state.
 import { Effect, type Scope } from "effect"
 import { ReadTarget, type ReadTargetName } from "./ReadReplica.ts"
 
 /**
- * The value of the target that the calling fiber reads from, made synchronously on first use; its resources end with
- * the Scope that this is called in.
+ * The value for the calling fiber's read target, made synchronously on first use; its resources end with the Scope that
+ * this is called in.
  */
 export const perReadTarget = <A, R>(
   make: (source: ReadTargetName) => Effect.Effect<A, never, R>

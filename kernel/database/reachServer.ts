@@ -14,7 +14,7 @@ export type Reach = "direct" | "pooled"
 const mark = "tollkeeper.reached_as"
 const pause = Duration.millis(100)
 
-/** One connection, made and closed: the mark that its session has. */
+/** Opens and closes one connection; returns the mark that its session has. */
 const ask = (url: Redacted.Redacted, startupParameters: Readonly<Record<string, string>>) =>
   PgClient.make({
     url,
@@ -34,7 +34,7 @@ const poll = Effect.fnUntraced(function* (url: Redacted.Redacted) {
   const word = `m${yield* Random.nextIntBetween(1, 2 ** 31)}`
   return yield* ask(url, { [mark]: word }).pipe(
     Effect.map((found): Reach => (found === word ? "direct" : "pooled")),
-    // Refused with the mark and accepted without it: it is a pooler. Else the second error is the cause.
+    // If it is refused with the mark and accepted without it, it is a pooler. Otherwise the second error is the cause.
     Effect.catchIf(
       (error) => !isPermanent(error),
       () => Effect.as(ask(url, {}), "pooled" as Reach)
@@ -49,11 +49,14 @@ const silent = (waited: Duration.Duration): SqlError.SqlError => {
   })
 }
 
-/** A server without a free connection: others give back idle ones (`idleTimeout`), so a start waits longer for one. */
+/**
+ * A server without a free connection: other processes release idle connections (`idleTimeout`), so a start waits longer
+ * for one.
+ */
 const fullWait = Duration.seconds(45)
 const isFull = (error: SqlError.SqlError): boolean => field(rootCause(error), "code") === "53300"
 
-/** How the server is reached; retried for as long as a connection is waited for, longer while the server is full. */
+/** Whether the server is reached directly; retried within the connection wait, longer while the server is full. */
 export const reachServer = (
   url: Redacted.Redacted,
   connectionWait: Duration.Duration

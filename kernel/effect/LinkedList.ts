@@ -32,7 +32,7 @@ export class LinkedList<A> {
     return place
   }
 
-  /** False when it was removed already. */
+  /** False if it was already removed. */
   remove(place: ListNode<A>): boolean {
     if (place.isRemoved) return false
     const { next: after, previous: before } = place

@@ -1,23 +1,23 @@
 // A circuit breaker of one endpoint: effect's, with its store in memory. It opens after failures in a row; once its
-// time has passed, the next call is the probe, and others are refused until the probe ends. An interrupted call counts
-// as nothing. The store reads the monotonic clock instead of the machine's, so a corrected clock neither keeps a
-// circuit open nor closes it.
+// time has passed, the next call is the probe, and others are refused until the probe ends. An interrupted call does
+// not count. The store reads the monotonic clock instead of the machine's, so a corrected clock neither keeps a circuit
+// open nor closes it.
 import { Clock, Duration, Effect, Exit, Option } from "effect"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 
 export interface CircuitBreakerOptions<E> {
-  /** Failures in a row after which it opens. */
+  /** Consecutive failures after which it opens. */
   readonly failures: number
   readonly openMillis: number
   /** The error of a call while it is open. */
   readonly refused: () => E
-  /** Whether an error says nothing of the endpoint. Default: none does. */
+  /** Whether an error is unrelated to the endpoint's health. Default: no error is. */
   readonly isIgnored?: (error: E) => boolean
 }
 
 const key = "endpoint"
 
-/** Effect's `currentTimeMillis` becomes the monotonic time within. */
+/** Inside, Effect's `currentTimeMillis` is the monotonic time. */
 const byMonotonicClock = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Clock.clockWith((clock) => {
     const monotonic: Clock.Clock = Object.create(clock, {
@@ -34,7 +34,7 @@ const makeStore = Effect.map(Breaker.CircuitBreakerStore, (store) =>
   })
 ).pipe(Effect.provide(Breaker.layerStoreMemory()))
 
-/** A closed circuit, for as long as the Scope lives. */
+/** A closed circuit, usable while the Scope lives. */
 export const makeCircuitBreaker = Effect.fnUntraced(function* <E>({
   failures,
   isIgnored = () => false,

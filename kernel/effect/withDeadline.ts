@@ -1,26 +1,26 @@
 // Runs an effect with a deadline: a request that waits for a payment's answer, a statement for the database. The effect
 // runs in a fiber of an owner that outlives the wait. On timeout, or when interrupted, the caller continues
 // immediately; the effect is interrupted and abandoned, since the end of a statement that a database does not answer,
-// or of a finalizer behind it, may take as long as the answer. An effect that is interrupted from elsewhere, by its
-// owner's end or that of a pool below it, has given no answer either: its caller gets the timeout's result, and never
-// an interruption that is not its own.
+// or of a finalizer behind it, may take as long as the answer. If something else interrupts the effect (its owner's
+// end, or that of a pool below it), it has not answered either: its caller gets the timeout's result, never another
+// fiber's interruption.
 //
 // It is on the path of every request and of every statement: an effect that completes synchronously costs a fiber and
 // nothing more, and nothing of an ended wait is retained (`LinkedList.ts`). No generator function is created per use:
-// its first call gives it a hidden class of its own, which retains everything it references.
+// its first call would give it a separate hidden class, which retains everything it references.
 import { Cause, Clock, Duration, Effect, type Exit, Fiber, Scope } from "effect"
 import { type ListNode, LinkedList } from "./LinkedList.ts"
 
-/** What is left behind: done once it has really ended. */
+/** The abandoned fiber: done once it has really ended. */
 export type AbandonedFiber = Effect.Effect<unknown>
 
-/** An end that is waited for by many at the price of one fiber. */
+/** An end that many can await at the cost of one fiber. */
 export interface Shutdown {
-  /** Calls back when it has come, immediately if it has; the returned function cancels the callback. */
+  /** Calls back at the end, or immediately if it has already come; the returned function cancels the callback. */
   readonly onEnd: (ended: () => void) => () => void
 }
 
-/** The end of an effect that runs for as long as the Scope lives. */
+/** The end of an effect that runs while the Scope lives. */
 export const shutdownFrom = Effect.fnUntraced(function* (end: Effect.Effect<void>) {
   const listeners = new LinkedList<() => void>()
   let hasEnded = false
@@ -44,33 +44,33 @@ export const shutdownFrom = Effect.fnUntraced(function* (end: Effect.Effect<void
 
 export interface DeadlineOptions<out A, out E, out R> {
   readonly timeout: Duration.Input
-  /** Ends the wait before that; default never. */
+  /** Ends the wait before the timeout; default never. */
   readonly cancelOn?: Shutdown
-  /** Whose fiber it is, and ends with. */
+  /** The owner of the fiber, which ends with it. */
   readonly scope: Scope.Scope
-  /** The answer when the time is over, or the owner's. */
+  /** The answer on timeout, or when the owner ends. */
   readonly onTimeout: Effect.Effect<A, E, R>
   /** Called with the abandoned fiber, before it is interrupted. */
   readonly onAbandon?: (leftover: AbandonedFiber) => void
 }
 
 interface Wait {
-  /** When its time is over, nanoseconds of the monotonic clock. */
+  /** When the wait expires, nanoseconds of the monotonic clock. */
   readonly end: bigint
-  /** Among the others; none without an end. */
+  /** Its place in the list of waits; undefined without a deadline. */
   place: ListNode<Wait> | undefined
   isOver: boolean
   reported: () => void
 }
 
 /**
- * The deadlines of all waits of one length by one clock under one owner: they expire in the order in which the waits
- * began, so one timer fiber sleeps until the next of them, while there is a waiter. A fiber and a timer for each wait
- * would cost a busy process as much as many of the effects.
+ * The deadlines of all waits with the same length, clock and owner. They expire in the order of their begin, so one
+ * timer fiber sleeps until the next deadline while there is a waiter. A fiber and a timer for each wait would cost a
+ * busy process as much as many of the effects.
  */
 class Deadlines {
   readonly #clock: Clock.Clock
-  /** Undefined: without an end. */
+  /** Undefined: no deadline. */
   readonly #nanos: bigint | undefined
   readonly #waits = new LinkedList<Wait>()
   /** The timer fiber; undefined without a waiter. */
@@ -81,7 +81,7 @@ class Deadlines {
     this.#nanos = Number.isFinite(millis) ? BigInt(Math.ceil(millis * 1e6)) : undefined
   }
 
-  /** From now on; the fiber's clock is this one. */
+  /** Begins a wait now, by the current fiber's clock. */
   readonly begin: Effect.Effect<Wait> = Effect.suspend(() => {
     const end = this.#clock.monotonicTimeNanosUnsafe() + (this.#nanos ?? 0n)
     const wait: Wait = { end, place: undefined, isOver: false, reported: () => {} }
@@ -122,8 +122,8 @@ class Deadlines {
 type AnyFiber = Fiber.Fiber<unknown, unknown>
 
 /**
- * What an owner has running, and the ends that are waited for, by clock and length. A process has one clock and a few
- * lengths; beside the clock of a test there is the machine's, and the time of one means nothing to the other.
+ * The running fibers of an owner, and the deadlines they wait for, by clock and length. A process has one clock and a
+ * few lengths. In tests there is also the test clock, and the two clocks cannot share deadlines.
  */
 class Owned {
   readonly #running = new LinkedList<AnyFiber>()
@@ -138,7 +138,7 @@ class Owned {
     return known
   }
 
-  /** The fiber has begun, and mostly ended, when it is given. */
+  /** The returned fiber has begun, and usually ended. */
   run<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Fiber.Fiber<A, E>, never, R> {
     const begun = this.#isClosed ? Effect.interrupt : Effect.interruptible(effect)
     return Effect.map(Effect.forkDetach(begun, { startImmediately: true }), (fiber) => {
@@ -165,7 +165,7 @@ const own = (owner: Scope.Scope): Effect.Effect<Owned> =>
     return Effect.as(Scope.addFinalizer(owner, owned.close), owned)
   })
 
-/** The fiber's exit; undefined when its time is over first. */
+/** The fiber's exit; undefined if the wait expires first. */
 const exitOf = <A, E>(fiber: Fiber.Fiber<A, E>, wait: Wait, until: Shutdown | undefined) =>
   Effect.callback<Exit.Exit<A, E> | undefined>((resume) => {
     const stops: Array<() => void> = []
@@ -193,7 +193,7 @@ const exitOf = <A, E>(fiber: Fiber.Fiber<A, E>, wait: Wait, until: Shutdown | un
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-/** The effect's result; this caller is not interrupted, so an interruption in it came from elsewhere. */
+/** The effect's result. This caller is not interrupted, so an interruption in it came from elsewhere. */
 const answerOf = <A, E, R>(exit: Exit.Exit<A, E>, late: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   exit._tag === "Failure" && Cause.hasInterruptsOnly(exit.cause) ? late : exit
 
@@ -225,7 +225,7 @@ const waitFor = Effect.fnUntraced(function* <A, E, R>(
   return yield* late
 })
 
-/** Bounded also where the caller must not be interrupted: a COMMIT, a ROLLBACK. */
+/** Also bounds the wait in an uninterruptible region: a COMMIT, a ROLLBACK. */
 export const withDeadline = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   patience: DeadlineOptions<A, E, R>

@@ -1,10 +1,10 @@
 // The journal of facts: past tense, versioned, append-only, written inside the transaction that made them true, so that
-// a fact exists exactly when its cause does. Its order is its own: a fact has no position until its transaction has
-// committed, and then gets the next one; so positions never depend on a cluster's transaction ids and survive a dump
-// that is restored elsewhere, and a transaction that commits late is read late, never skipped. A consumer keeps a
-// cursor, the last position it has read, and is called with batches in order, its cursor moving in the same transaction
-// as its writes; it is called again after a crash and must be idempotent only for effects outside that transaction. A
-// reader outside of the database names the epoch of a position too (`FactsEpoch.ts`).
+// a fact exists exactly when its cause does. It has a separate order: a fact gets its position, the next one, only
+// after its transaction has committed. So positions do not depend on a cluster's transaction ids and survive a dump
+// that is restored elsewhere. A transaction that commits late is read late, never skipped. A consumer keeps a cursor,
+// the last position it has read, and is called with batches in order, its cursor moving in the same transaction as its
+// writes; it is called again after a crash and must be idempotent only for effects outside that transaction. A reader
+// outside the database names a position together with its epoch (`FactsEpoch.ts`).
 import { Context, Duration, Effect, Layer, Option, Queue, Schema, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler, type Reconciler } from "../actor/Actor.ts"
@@ -32,14 +32,14 @@ export interface Fact {
   readonly at: Date
   /** `<owner>.<past tense>`, such as `settlement.settled`. */
   readonly type: string
-  /** Of the shape of `data`, from 1. */
+  /** Version of the shape of `data`, from 1. */
   readonly version: number
-  /** What it is about: the id of a settlement, a resource, a channel. */
+  /** The id of the fact's subject: a settlement, a resource, a channel. */
   readonly subject: string
   readonly data: unknown
   /** Its place in the journal, from 1. */
   readonly position: bigint
-  /** Whose settlement it is about; null for anything else. */
+  /** The owner of the settlement that the fact is about; null for anything else. */
   readonly principal: string | null
 }
 
@@ -47,13 +47,13 @@ export interface NewFact {
   readonly type: string
   readonly version: number
   readonly subject: string
-  /** The principal of the settlement it is about, which may follow it. */
+  /** The principal of the settlement that the fact is about; that principal may follow it. */
   readonly principal?: string
   /** JSON; amounts as decimal strings. */
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** A fact was published outside a transaction: it could exist without its cause. A bug of ours. */
+/** A fact was published outside a transaction: it could exist without its cause. That is a bug. */
 export class FactOutsideTransaction extends Schema.TaggedError<FactOutsideTransaction>()("FactOutsideTransaction", {
   type: Schema.String
 }) {}
@@ -65,32 +65,32 @@ export interface ConsumerSpec<E, R> {
   readonly batchMax?: number
   /** How long publications are collected into one turn; absent: the first one is read immediately. */
   readonly gather?: Duration.Input
-  /** Where a consumer without a cursor begins: at the beginning, the default, or at the end. */
+  /** The start position of a consumer without a cursor: the beginning (the default) or the end. */
   readonly from?: "beginning" | "end"
   /** Runs inside the transaction that moves the cursor. A failure rolls both back; the next turn tries again. */
   readonly handle: (facts: ReadonlyArray<Fact>) => Effect.Effect<void, E, R>
 }
 
-/** Poll interval of a consumer: after a failure, and where notifications of other replicas do not arrive. */
+/** Poll interval of a consumer after a failure, and while notifications of other replicas do not arrive. */
 const pollEvery = Duration.seconds(5)
-/** Poll interval where every published fact wakes it. */
+/** Poll interval if every published fact wakes it. */
 const pollEveryReceived = Duration.seconds(30)
-/** Poll interval where no other process can publish, so that no fact can be missed. */
+/** Poll interval if no other process can publish, so that no fact can be missed. */
 const pollEveryAlone = Duration.minutes(2)
 
-/** Facts whose subjects a caller of `publishedSince` receives at most. */
+/** Maximum number of subjects that `publishedSince` returns. */
 const subjectsMax = 1_000
 
-/** Facts that are given their positions in one transaction. */
+/** Maximum facts that get their positions in one transaction. */
 const placedMax = 5_000
 
 const nothingSeen: JournalCursor = { position: 0n, epoch: 0n }
 
 /**
  * Gives every committed fact its position: the next ones, above every fact's and every cursor's, restored ones
- * included. The lock makes positions become visible in their order, and the statement after it sees what was placed
- * before: no reader ever passes a position that is still to come. Facts of one subject keep their order, since a later
- * one has the higher id.
+ * included. The lock makes positions visible in their order, and the statement after it sees the facts placed before.
+ * So no reader passes a position that appears later. Facts of one subject keep their order, since a later one has the
+ * higher id.
  */
 const placeFacts = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, seen: JournalCursor = nothingSeen) {
   let isFirst = true
@@ -106,7 +106,7 @@ const placeFacts = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, seen: 
     const placed = yield* inTransaction(
       Effect.all([
         sql`select pg_advisory_xact_lock(724402404)`,
-        // Before any position is given: those that follow are the new epoch's.
+        // Before it assigns any position: the following positions belong to the new epoch.
         beginEpoch(sql, seen),
         sql<{ count: number }>`with placed as (
             update kernel_facts f set position = n.position
@@ -160,7 +160,7 @@ const consumerTurn = <E, R>(
     coalesce((select max(position) from kernel_facts), 0) > coalesce(c.position, 0) as behind
     from (select 1) as one left join kernel_fact_cursors as c on c.consumer = ${consumer}`
   return Effect.gen(function* () {
-    // Most turns find nothing: that costs one statement.
+    // Most turns find nothing, and cost one statement.
     const [at] = yield* poll
     if (at!.unplaced) yield* placeFacts(sql)
     if (!at!.begun) yield* begin
@@ -169,12 +169,12 @@ const consumerTurn = <E, R>(
   })
 }
 
-/** Where the journal ends by now. What this process has read of it and is gone shows that it went back. */
+/** The journal's current end. The last position that this process read shows whether the journal went back. */
 const makeEnd = (sql: SqlClient.SqlClient): Effect.Effect<JournalEnd, SqlError.SqlError> => {
   let seen = nothingSeen
   const read = Effect.map(
-    sql<JournalEnd>`select coalesce(max(position), 0) as "end", ${sql.literal(newestEpoch)} as epoch
-      from kernel_facts`,
+    sql<JournalEnd>`select coalesce(max(position), 0) as "end",
+      case when ${sql.literal(isWhole)} then ${sql.literal(newestEpoch)} else 0 end as epoch from kernel_facts`,
     ([row]) => row!
   )
   const isBack = ({ end, epoch }: JournalEnd) => epoch === seen.epoch && end < seen.position
@@ -191,11 +191,14 @@ const makeEnd = (sql: SqlClient.SqlClient): Effect.Effect<JournalEnd, SqlError.S
   })
 }
 
-/** A replica places nothing: facts have their positions there when they are replicated from the primary. */
+/** A replica assigns no positions: facts have them when they are replicated from the primary. */
 const placeHere = (sql: SqlClient.SqlClient) =>
   Effect.flatMap(ReadTarget, (replica) => (replica === undefined ? placeFacts(sql) : Effect.void))
 
-/** The mark is a cursor. Of another epoch, or beyond the journal's end, it says nothing of what was published since. */
+/**
+ * The mark is a cursor. A mark of another epoch, or beyond the journal's end, is useless: it cannot show the facts
+ * published since.
+ */
 const publishedSince = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, type: string, mark: string | undefined) {
   yield* placeHere(sql)
   const since = Option.getOrUndefined(decodeCursor(mark ?? ""))
@@ -222,7 +225,7 @@ export const factRow = ({ data, principal, subject, type, version }: NewFact) =>
   data: JSON.stringify(data)
 })
 
-/** Keeps something in a set or map for as long as the Scope lives. */
+/** Keeps something in a set or map while the Scope lives. */
 const whileScoped = (add: () => void, remove: () => void): Effect.Effect<void, never, Scope.Scope> =>
   Effect.acquireRelease(Effect.sync(add), () => Effect.sync(remove))
 
@@ -262,14 +265,14 @@ const makeWakes = Effect.gen(function* () {
     bell,
     wakeAll: Effect.andThen(run(own), bell.notify),
     onPublished: (wake: Effect.Effect<void>) => Effect.andThen(keep(own, wake), keep(others, wake)),
-    /** A cursor is shared by all replicas, and the publishing one moves it; when it cannot, another does soon. */
+    /** All replicas share a cursor, and the publishing one moves it; if it cannot, another does soon. */
     whenPublished: (wake: Effect.Effect<void>) => Effect.andThen(keep(own, wake), keep(readers, wake))
   }
 })
 
 type Wakes = Set<Effect.Effect<void>>
 
-/** False for a command beside no facilitator: it places nothing and begins no epoch, the next start does. */
+/** False for a command that runs without a facilitator: it places nothing and begins no epoch, the next start does. */
 export const ServesFacts = Context.Reference<boolean>("tollkeeper/facts/ServesFacts", { defaultValue: () => true })
 
 export class Facts extends Context.Service<
@@ -286,7 +289,7 @@ export class Facts extends Context.Service<
      * the Scope lives; it must not wait.
      */
     readonly onPublished: (wake: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
-    /** Where the journal ends, with every fact that has committed by now; begins a new epoch when it went back. */
+    /** The journal's end, after every fact committed so far; begins a new epoch if the journal went back. */
     readonly end: Effect.Effect<JournalEnd, SqlError.SqlError>
     /**
      * In the caller's transaction: the consumer reads the journal again from its beginning. Waits for a batch that is
@@ -295,9 +298,9 @@ export class Facts extends Context.Service<
     readonly rewind: (consumer: string) => Effect.Effect<void, SqlError.SqlError>
     /**
      * Whether a fact of a type became visible after `mark`, by any replica, and the mark for the next time; without a
-     * mark it did. For caches: what was read after one mark holds as long as nothing is published by the next. It may
-     * say so once too often, never too seldom. `subjects`: what those facts are about; undefined where it may be
-     * anything, without a mark or after very many.
+     * mark it did. For caches: a value read after one mark is valid as long as nothing is published by the next. It may
+     * report a publication that did not happen, but never misses one. `subjects`: the subjects of those facts;
+     * undefined if any subject is possible, without a mark or after very many facts.
      */
     readonly publishedSince: (
       type: string,
@@ -315,7 +318,7 @@ export class Facts extends Context.Service<
       const supervisor = yield* Supervisor
       const consumers = new Set<string>()
       const { bell, onPublished, wakeAll, whenPublished } = yield* makeWakes
-      // Begins an epoch where the database is served anew, before anything is leased or read.
+      // Begins an epoch if another server process, database or timeline now serves, before anything is leased or read.
       if (yield* ServesFacts)
         yield* Effect.catch(placeFacts(sql), (error) => Effect.logWarning("the journal could not be read yet", error))
 

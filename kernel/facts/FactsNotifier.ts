@@ -1,6 +1,6 @@
 // Notifies other replicas of published facts: LISTEN/NOTIFY through the database after the commit, a burst as one
-// notification, received on a connection of the listener's own. It is a wake-up only: the receiver reads the rows, and
-// polls anyway; so a lost notification, or a pooler that passes none on, costs seconds and nothing else.
+// notification, received on the listener's separate connection. It is only a wake-up: the receiver reads the rows, and
+// polls anyway. So a lost notification, or a pooler that passes none on, costs only seconds.
 import { Duration, Effect, Queue, Random, Schedule, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database } from "../database/Database.ts"
@@ -10,12 +10,12 @@ import { Supervisor } from "../actor/Supervisor.ts"
 const channel = "tollkeeper"
 /** The shortest time between two notifications of this process. */
 const ringEvery = "100 millis"
-/** Own notifications are received too; without one after this time, none are passed on. */
+/** A process also receives its own notifications; without one after this time, we assume that none are passed on. */
 const echoWait = "5 seconds"
-/** Between two tries to listen. */
+/** Pause between two tries to listen. */
 const retryAfter = Duration.seconds(5)
 const deafRetryAfter = Duration.minutes(10)
-/** Each try names the pause after it. */
+/** Each try determines the pause after it. */
 const pauses = Schedule.modifyDelay(Schedule.setInputType<Duration.Duration>()(Schedule.forever), ({ input }) =>
   Effect.succeed(input)
 )
@@ -31,9 +31,11 @@ const notPassedOn =
 export interface FactsNotifier {
   /** Notifies the other replicas. */
   readonly notify: Effect.Effect<void>
-  /** Whether notifications of other replicas arrive, as far as is known; true too where there are no others. */
+  /**
+   * Whether this process receives notifications of other replicas, by its last check; also true without other replicas.
+   */
   readonly isListening: () => boolean
-  /** No other process can have the database. */
+  /** True if no other process can use the database. */
   readonly isOnlyProcess: boolean
 }
 
@@ -44,7 +46,7 @@ export const startFactsNotifier = Effect.fnUntraced(function* (
   const { kind, listen } = yield* Database
   const sql = yield* SqlClient.SqlClient
   const supervisor = yield* Supervisor
-  // An embedded database has no second process.
+  // Only this process can open an embedded database.
   if (kind === "embedded") return { notify: Effect.void, isListening: () => true, isOnlyProcess: true }
   const own = `${yield* Random.nextIntBetween(1, 2 ** 31)}.${yield* Random.nextIntBetween(1, 2 ** 31)}`
   const notify = Effect.asVoid(sql`select pg_notify(${channel}, ${own})`)
@@ -79,7 +81,7 @@ export const startFactsNotifier = Effect.fnUntraced(function* (
   let said = false
   const listening = attend.pipe(
     Effect.catch((error) => {
-      // Of an outage the log has one line, that of the actors that write.
+      // The log has one line per outage, from the actors that write.
       const isQuiet = said || outageOf(error) !== undefined
       const say = isQuiet
         ? Effect.void

@@ -1,20 +1,20 @@
-// Watches that consumers of facts advance: a consumer whose cursor did not move between two polls although facts waited
-// for it at the first is warned of once, until it moves again, and measured. Without it the cause (a failing handler, a
-// wrong cursor) would stay unnoticed.
+// Watches that consumers of facts advance. A consumer stalls if its cursor did not move between two polls although
+// facts waited at the first poll. It is measured, and warned of once until it moves again. Without it the cause (a
+// failing handler, a wrong cursor) would stay unnoticed.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import { newestEpoch } from "./FactsEpoch.ts"
 import { measure } from "../telemetry/Measure.ts"
 import { storage } from "../telemetry/metrics.ts"
 
-/** Between two polls. */
+/** Interval between two polls. */
 export const watchEvery = "30 seconds"
 
 interface Cursor {
   readonly consumer: string
   readonly epoch: bigint
   readonly position: bigint
-  /** Of the last fact there is. */
+  /** Position of the last fact. */
   readonly end: bigint
 }
 

@@ -1,6 +1,6 @@
-// Deletes facts that are old enough and have been read by every consumer that ever began: a disabled consumer keeps
-// what it has not read. The newest fact with a position is kept, since the next position follows from it. Bounded: one
-// call deletes one batch and says whether there may be more.
+// Deletes facts that are old enough and that every consumer that ever began has read: a disabled consumer keeps its
+// unread facts. The newest fact with a position is kept, since the next position follows from it. Bounded: one call
+// deletes one batch and returns whether there may be more.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { oldBefore } from "../time/trustedTime.ts"

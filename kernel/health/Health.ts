@@ -1,6 +1,6 @@
 // Liveness and readiness. Ready means that the database answers a trivial query, and nothing else: a silent ledger or a
-// degraded search shows in the body and never in the status (S64–S73). Drivers and plugins register their own reports;
-// a report is bounded in time and length, and one that fails is reported as failed instead of failing the rest.
+// degraded search shows in the body and never in the status (S64–S73). Drivers and plugins register reports; a report
+// is bounded in time and length, and a failing report is marked as failed and does not fail the rest.
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import type { HttpRouter, HttpServerRequest } from "effect/http"
 import { contract } from "../contract/Contract.ts"
@@ -15,23 +15,23 @@ export interface HealthReport {
   readonly state: "ready" | "degraded" | "disabled"
   /** At most 200 characters are shown. */
   readonly detail?: string
-  /** Figures beside the state, such as balances in stroops as text. */
+  /** Figures in addition to the state, such as balances in stroops as text. */
   readonly figures?: Readonly<Record<string, string | number | boolean | null>>
 }
 
-/** What a search plugin adds to the readiness body. */
+/** A search plugin's addition to the readiness body. */
 export interface SearchReport extends HealthReport {
   readonly vectorSupport?: boolean
   /** Name of the active model generation. */
   readonly generation?: string
 }
 
-/** Branches that are in the body whether a plugin registers them or not (S64). */
+/** Branches that the body always contains, even without a plugin that registers them (S64). */
 const searchBranches = ["lexical", "semantic"] as const
 const detailMax = 200
 const reportTimeout = "1 second"
 
-/** Reports under one name as one, bounded. */
+/** Merges reports under one name, bounded. */
 const together = (reports: ReadonlyArray<HealthReport>): HealthReport => {
   const worst = (["degraded", "ready"] as const).find((state) => reports.some((one) => one.state === state))
   const detail = reports.flatMap((one) => one.detail ?? []).join("; ")
@@ -46,8 +46,8 @@ export class Health extends Context.Service<
   Health,
   {
     /**
-     * A driver's or plugin's own report, shown by its name. Several under one name are merged: degraded when one of
-     * them is, with the details and figures of all.
+     * A driver's or plugin's own report, shown by its name. Several reports under one name are merged: degraded if one
+     * of them is, with the details and figures of all.
      */
     readonly register: (name: string, report: Effect.Effect<HealthReport>) => Effect.Effect<void, never, Scope.Scope>
     /**
@@ -139,7 +139,7 @@ const Readiness = Schema.StructWithRest(
   [Schema.Record(Schema.String, Schema.Unknown)]
 ).annotate({ identifier: "Readiness" })
 
-/** A report as anyone may read it: without what accounts hold, which only an operator needs. */
+/** The public form of a report: without the balances of accounts, which only an operator needs. */
 const withoutBalances = (report: HealthReport): HealthReport =>
   Object.fromEntries(Object.entries(report).filter(([name]) => !name.includes("Stroops"))) as unknown as HealthReport
 

@@ -1,8 +1,8 @@
 // Probes whether the database accepts writes: a standby, a read-only server and a full disk answer every query, so
-// readiness' trivial query cannot show it. A small write every two seconds does, and so does any statement that fails
-// for such a reason. A transient failure (a slow write, a lost connection) counts once it occurs twice in a row. While
-// there is a problem, each request probes again, so it recovers with the next request. An embedded database is not
-// probed on a timer; the free space of its disk is (`watchDisk.ts`).
+// readiness' trivial query cannot show it. A small write every two seconds shows it, and so does any statement that
+// fails for such a reason. A transient failure (a slow write, a lost connection) counts once it occurs twice in a row.
+// While there is a problem, each request probes again, so it recovers with the next request. An embedded database is
+// not probed on a timer; instead the free space of its disk is watched (`watchDisk.ts`).
 import { Context, Duration, Effect, Layer, Semaphore } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
@@ -20,17 +20,17 @@ import { watchDisk } from "./watchDisk.ts"
 
 const every = Duration.seconds(2)
 const everyFaulty = Duration.seconds(1)
-/** Two of these and the rest before them are less than five seconds. */
+/** Two of these, plus the rests before them, take less than five seconds. */
 const writeTimeout = Duration.millis(1_200)
-/** Failures in a row of a kind that may pass, before they count. */
+/** Consecutive transient failures before they count. */
 const failuresMin = 2
-/** Between two writes while there is a problem and requests probe it. */
+/** Interval between two writes while there is a problem and requests probe it. */
 const againMillis = 100
 /** How long a request waits for a write that may change its answer. */
 const requestWait = Duration.millis(500)
 const fillerCharacters = 500
 
-/** Replaces the row of this process, and removes those of ended ones. */
+/** Replaces the row of this process, and removes rows of ended processes. */
 const makeWrite = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const replica = Hex.encode((yield* Crypto).randomBytes(8))
@@ -43,7 +43,7 @@ const makeWrite = Effect.gen(function* () {
   )
 })
 
-/** The last problem, and how it is probed again. */
+/** The last problem, and its next probe. */
 const makeProbe = Effect.gen(function* () {
   const write = yield* makeWrite
   const one = yield* Semaphore.make(1)
@@ -77,7 +77,7 @@ const makeProbe = Effect.gen(function* () {
     }
   })
 
-  /** A first failure that may pass is followed up immediately. */
+  /** A first transient failure is followed by a second try immediately. */
   const probe = Effect.gen(function* () {
     yield* tryOnce
     if (failure === undefined && failures > 0) yield* tryOnce
@@ -108,9 +108,9 @@ const makeProbe = Effect.gen(function* () {
 export class WriteProbe extends Context.Service<
   WriteProbe,
   {
-    /** Why nothing can be written now, as a sentence; while there is a reason, a write is tried again first. */
+    /** The reason why nothing can be written now, as a sentence; during a problem, a write is tried again first. */
     readonly problem: Effect.Effect<string | undefined>
-    /** The same as of the last write; nothing is tried. */
+    /** The same by the last write; it tries nothing. */
     readonly known: () => string | undefined
   }
 >()("tollkeeper/database/WriteProbe") {
@@ -119,7 +119,7 @@ export class WriteProbe extends Context.Service<
     Effect.gen(function* () {
       const database = yield* Database
       const probe = yield* makeProbe
-      // A server's disk is not this process's to see: its write fails, and the probe shows it.
+      // This process cannot see a server's disk: a failing write, and so the probe, shows it.
       const disk =
         database.kind === "embedded"
           ? yield* watchDisk(database.diskReserveBytes)
@@ -146,7 +146,7 @@ export class WriteProbe extends Context.Service<
     })
   )
 
-  /** A database that accepts writes, for tests of what is above it. */
+  /** A database that accepts writes, for tests of the code above it. */
   static readonly layerWritable = Layer.succeed(WriteProbe, {
     problem: Effect.succeed(undefined),
     known: () => undefined

@@ -1,5 +1,5 @@
 // Watches the free space of the disk under an embedded database, which is also the local ledger's. Below the reserve
-// settling is busy, while everything under way still finds space to end; that is logged once, and so is its end. While
+// settling is busy, while all work under way still finds space to finish. Beginning and end are logged once. While
 // there is a problem each request reads it again, so it recovers with the next one.
 import { Duration, Effect } from "effect"
 import { reconciler } from "../actor/Actor.ts"
@@ -7,7 +7,7 @@ import { diskProblem, DiskSpace } from "../platform/DiskSpace.ts"
 
 const every = Duration.seconds(10)
 
-/** The disk's problem, as of the last reading, and how it is read again. The reserve is in bytes. */
+/** The disk's problem, by the last reading, and the function that reads it again. The reserve is in bytes. */
 export const watchDisk = Effect.fnUntraced(function* (reserveBytes: number) {
   const reading = yield* DiskSpace
   let problem: string | undefined

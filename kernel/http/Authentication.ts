@@ -1,6 +1,6 @@
-// Authentication of a caller. With keys configured, a listed key or nothing; without, one anonymous principal, counted
-// by source address. An IPv6 caller is counted by its /64, since it controls all of it; `X-Forwarded-For` is trusted
-// only hop by hop, from the proxies in the settings.
+// Authentication of a caller. With keys configured, only a listed key authenticates. Without keys, every caller is one
+// anonymous principal, counted by source address. An IPv6 caller is counted by its /64, since it controls all of it;
+// `X-Forwarded-For` is trusted only hop by hop, from the proxies in the settings.
 import { Context, Effect, Layer, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Server } from "../config/Server.ts"
@@ -14,14 +14,14 @@ import { isAllowedHost, isLoopback, parseHostName } from "./hostValidation.ts"
 /** Wrong bearer keys that one source may try in a second. */
 const guessesPerSecond = 20
 
-/** Headers by which a proxy, trusted or not, makes itself known. */
+/** Headers that identify a proxy, trusted or not. */
 const proxyHeader = new RegExp(
   "^(x-forwarded(-.+)?|x-forward-.+|forwarded(-for)?|via|x-via|x-real-.+|x-client-.+|client-ip|x-cluster-client-ip|" +
     "x-original-.+|x-remote-.+|x-host|x-scheme|x-proxy.*|proxy-.+|x-nginx-.+|true-client-ip|cf-.+|cdn-loop|fastly-.+|" +
     "fly-.+|x-envoy-.+|x-amzn-.+|x-amz-cf-id|x-azure-.+|x-appengine-.+|x-arr-.+|x-vercel-.+|x-proto.*)$"
 )
 
-/** The seconds that a bearer key which is not listed waits, by its source. */
+/** The seconds that an unlisted bearer key waits, by its source. */
 const makeKeyWait = (
   keys: Keys["Service"],
   sourceOf: (request: HttpServerRequest.HttpServerRequest) => string
@@ -30,13 +30,13 @@ const makeKeyWait = (
   return (request) => {
     const bearer = Option.getOrUndefined(bearerOf(request.headers["authorization"]))
     if (bearer === undefined || !(keys.keyed() || keys.operatorKeyed())) return Effect.succeed(0)
-    // Compared in constant time before anything is counted: only a wrong key is a guess.
+    // Keys are compared in constant time before anything is counted: only a wrong key is a guess.
     return keys.markOf(bearer) === undefined ? takeGuess(principalOf(sourceOf(request))) : Effect.succeed(0)
   }
 }
 
-// A proxy on this machine is not this machine's user: it is known by its headers, by the Host that it passes on, or by
-// the settings that trust it.
+// A proxy on this machine is not a user of this machine. It is recognized by its headers, by the Host that it passes
+// on, or by the settings that trust it.
 const makeIsLocal =
   (isTrusted: (address: string) => boolean) =>
   (request: HttpServerRequest.HttpServerRequest): boolean =>
@@ -46,20 +46,20 @@ const makeIsLocal =
 
 /** A reader of reports and streams. */
 export interface Reader {
-  /** The unit of its rates. */
+  /** The unit of the reader's rates. */
   readonly source: string
-  /** The owner of the payments that it may read; undefined: it reads those of all. */
+  /** The owner of the payments that it may read; undefined: the payments of all owners. */
   readonly only: string | undefined
 }
 
 export class Authentication extends Context.Service<
   Authentication,
   {
-    /** The principal of a request; None when keys are configured and none of them was sent. */
+    /** The principal of a request; None if keys are configured and the request has none of them. */
     readonly authenticate: (request: HttpServerRequest.HttpServerRequest) => Option.Option<Principal>
     /**
-     * Who may read key-protected data, and of whose payments: a caller or an operator, by key or by session; any caller
-     * where no key is required.
+     * A reader of key-protected data, and the payments that it may read: a caller or an operator, by key or by session.
+     * Without a required key, any caller.
      */
     readonly reader: (request: HttpServerRequest.HttpServerRequest) => Option.Option<Reader>
     /** The label of the requesting operator, by key or by session. */
@@ -72,7 +72,7 @@ export class Authentication extends Context.Service<
     /** Source of a request, keyed or not: an address, or the network of one. */
     readonly sourceOf: (request: HttpServerRequest.HttpServerRequest) => string
     readonly isOperator: (request: HttpServerRequest.HttpServerRequest) => boolean
-    /** Whether the caller is an operator; where no operator key is configured, whether it is on this machine. */
+    /** Whether the caller is an operator. Without a configured operator key: whether it is on this machine. */
     readonly mayOperate: (request: HttpServerRequest.HttpServerRequest) => boolean
     /**
      * The host that a challenge of this request names, in lower case: one of `server.allowed_hosts`, or this machine's
@@ -119,7 +119,7 @@ export class Authentication extends Context.Service<
       const authenticate: Authentication["Service"]["authenticate"] = (request) => {
         const source = principalOf(sourceOf(request))
         if (!keys.keyed()) return Option.some({ owner: anonymous, source, keyed: false })
-        // A session only reads; payments require a key.
+        // A session may only read; payments require a key.
         const caller = keyOf(request, keys.caller).pipe(
           Option.orElse(() => (request.method === "GET" ? sessionOf(request, "caller") : Option.none()))
         )

@@ -1,14 +1,14 @@
 // Untrusted JSON, bounded before it is decoded: bytes, depth, number of values; no duplicate keys, no `__proto__`;
-// strict UTF-8. One scan over the text, then the platform's own parser. An issue says what is wrong and at which
-// character, never what was sent. Where a reader names an object with independent members (`parseJsonWithMembers`), an
-// issue inside one of them drops that member only.
+// strict UTF-8. One scan over the text, then the platform's own parser. An issue reports the error and its character
+// position, never the content. If a reader names an object with independent members (`parseJsonWithMembers`), an issue
+// inside one of them drops only that member.
 import { Data, Effect, Result } from "effect"
 
 export interface JsonBounds {
   readonly depthMax: number
   /** Objects, arrays, keys and scalars together. */
   readonly valuesMax: number
-  /** `any`: content that is passed on unread may have any keys; the last of a duplicate key counts. */
+  /** `any`: the keys are free, because the content is passed on unread; the last of a duplicate key counts. */
   readonly keys?: "any"
 }
 
@@ -19,7 +19,7 @@ export class JsonParseError extends Data.TaggedClass("JsonParseError")<{ readonl
 
 const notJson = "the body is not JSON"
 
-/** Finds the end of the string that begins at `at` (its opening quote); -1 when it does not end. */
+/** Finds the end of the string that begins at `at` (its opening quote); -1 if it does not end. */
 const stringEnd = (text: string, at: number): number => {
   for (let i = at + 1; i < text.length; i++) {
     const code = text.charCodeAt(i)
@@ -29,7 +29,7 @@ const stringEnd = (text: string, at: number): number => {
   return -1
 }
 
-/** A string without escapes and without characters that JSON refuses: it reads as it is written. */
+/** A string without escapes and without characters that JSON refuses: its source text is its value. */
 const isVerbatim = (text: string): boolean => {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
@@ -48,7 +48,7 @@ const keyOf = (text: string, from: number, to: number): string | undefined => {
   }
 }
 
-/** An object or array that has not ended: the keys seen, undefined for an array or where they do not matter. */
+/** An open object or array: the keys seen so far; undefined for an array or if keys do not matter. */
 interface Container {
   readonly keys: Set<string> | undefined
   key: string | undefined
@@ -62,7 +62,7 @@ interface Member {
   issue: string | undefined
 }
 
-/** Checks depth, counts and keys in one pass, without building anything. Grammar is left to the parser that follows. */
+/** Checks depth, counts and keys in one pass, without building anything. The parser that follows checks the grammar. */
 class Scan {
   readonly members: Array<Member> = []
   readonly #text: string
@@ -111,7 +111,7 @@ class Scan {
       }
       if (issue !== undefined) return issue
     }
-    // Cut off: the parser would say so too, by an error with a stack.
+    // The input ends too early. The parser would report it too, but by an error with a stack.
     return this.#open.length > 0 ? notJson : undefined
   }
 
@@ -125,7 +125,7 @@ class Scan {
   #count(): string | undefined {
     const { valuesMax } = this.#bounds
     if (this.#holderDepth === 0) return ++this.#values > valuesMax ? `more than ${valuesMax} values` : undefined
-    // Between two members there is no member to drop; the next one is dropped.
+    // Between two members no member can be dropped; the next one is dropped.
     if (++this.#memberValues > valuesMax && this.#member !== undefined)
       this.#member.issue ??= `more than ${valuesMax} values`
     return undefined
@@ -165,7 +165,7 @@ class Scan {
   #endMember(at: number): void {
     if (this.#member === undefined) return
     this.#member.to = at
-    // What is dropped takes no room from the others.
+    // A dropped member does not use up the count of the others.
     if (this.#member.issue === undefined) this.#keptValues = this.#memberValues
     else this.#memberValues = this.#keptValues
     this.#member = undefined
@@ -201,7 +201,7 @@ export interface JsonWithMembers {
   readonly dropped: ReadonlySet<string>
 }
 
-/** The text without its faulty members: each becomes an empty name with nothing. */
+/** Blanks out faulty members: each becomes an empty name without content. */
 const withoutFaulty = (text: string, members: ReadonlyArray<Member>, dropped: ReadonlySet<string>): string => {
   if (dropped.size === 0) return text
   let kept = ""
@@ -252,7 +252,7 @@ export const parseJson = (
 
 /**
  * Parses bytes within the bounds. The object at `path` has independent members: an issue inside one, or in its name,
- * drops it, and the values of all of them are counted apart from the rest.
+ * drops it. The values of all members are counted separately from the rest.
  */
 export const parseJsonWithMembers = (
   bytes: Uint8Array,

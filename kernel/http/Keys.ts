@@ -1,9 +1,10 @@
 // Bearer keys of callers and operators. A key is `secret`, `label:secret` or `label(until=2027-01-31
-// analytics:all):secret` with the day it ends and scopes of its label, separated by commas or line ends in the
-// environment variable that the settings name, or in the file of its `_FILE` variant, which can change while the
-// process runs. Comparison is of hashes, in constant time, over all keys. No key is kept, logged or shown: a principal
-// is its label, or the first 16 hex of the secret's sha256. Without any caller key the facilitator is keyless. A key
-// that another replica revoked counts no more, even while the file here lists it (`accounts/KeyRevisions.ts`).
+// analytics:all):secret`, with the day it ends and scopes of its label. Keys are separated by commas or line ends. They
+// are in the environment variable that the settings name, or in the file of its `_FILE` variant, which can change while
+// the process runs. Comparison is of hashes, in constant time, over all keys. No key is kept, logged or shown: a
+// principal is its label, or the first 16 hex of the secret's sha256. Without any caller key the facilitator is
+// keyless. A key that another replica revoked is no longer valid, even while the file here lists it
+// (`accounts/KeyRevisions.ts`).
 import { Clock, Context, Effect, Layer, Option, Redacted } from "effect"
 import { Hex } from "effect/encoding"
 import { Server } from "../config/Server.ts"
@@ -17,15 +18,15 @@ export type Role = "caller" | "operator"
 export interface NamedKey {
   readonly role: Role
   readonly principal: string
-  /** Of the secret's hash. Sessions are signed with the hash itself, so the digest opens none. */
+  /** Derived from the secret's hash. The hash itself signs sessions, so the digest cannot open one. */
   readonly digest: string
 }
 
-/** What a key may do beyond its own payments: `analytics:all` reads those of every key. */
+/** Rights of a key beyond its own payments: `analytics:all` reads the payments of every key. */
 export type KeyScope = "analytics:all"
 
 interface Attributes {
-  /** The key counts before this time; absent: without an end. */
+  /** The key is valid before this time; absent: without an end. */
   readonly untilMillis?: number
   readonly scopes: ReadonlySet<KeyScope>
 }
@@ -34,19 +35,19 @@ interface Key extends NamedKey, Attributes {
   readonly hash: Uint8Array
 }
 
-/** What a reread changed. */
+/** The changes of a reread. */
 export interface KeyChanges {
   readonly added: ReadonlyArray<NamedKey>
   readonly removed: ReadonlyArray<NamedKey>
 }
 
-/** Characters a secret has at least. */
+/** Minimum length of a secret, characters. */
 const secretLengthMin = 16
-/** What every client can send as a bearer key: visible characters of ASCII. */
+/** Characters that every client can send as a bearer key: visible ASCII. */
 const sendable = /^[!-~]+$/
 const labelled = /^([a-z][a-z0-9-]{0,31})(?:\(([^()]*)\))?:(.+)$/
 
-/** Attributes in parentheses behind a label; undefined when one is unknown or not a date. */
+/** Attributes in parentheses behind a label; undefined if one is unknown or not a date. */
 const readAttributes = (text: string): Attributes | undefined => {
   let untilMillis: number | undefined
   const scopes = new Set<KeyScope>()
@@ -72,7 +73,7 @@ const without = (keys: ReadonlyArray<Key>, others: ReadonlyArray<Key>): Readonly
   return keys.filter((key) => !ids.has(idOf(key))).map(nameOf)
 }
 
-/** A process that was started for known callers, and listens for them, is never opened to all by an empty file. */
+/** A process that was started for known callers, and listens for them, must not open to all because a file is empty. */
 const requireSome = (path: string, keys: ReadonlyArray<Key>, next: ReadonlyArray<Key>, what: string) =>
   keys.length > 0 && next.length === 0
     ? Effect.fail(new SettingsRefused({ path, message: `no key is left; ${what} needs a restart` }))
@@ -135,8 +136,8 @@ export class Keys extends Context.Service<
     readonly keyed: () => boolean
     readonly operatorKeyed: () => boolean
     /**
-     * Whether callers with this label read the payments of all: it has the scope, or it is the only label. A revoked
-     * or ended key still counts as a label while a source lists it.
+     * Whether callers with this label read everyone's payments: it has the scope, or it is the only label. A revoked or
+     * ended key still counts as a label while a source lists it.
      */
     readonly seesAll: (label: string) => boolean
     /** The principal of a bearer key; None when it is not listed. */
@@ -144,7 +145,9 @@ export class Keys extends Context.Service<
     readonly operator: (bearer: string) => Option.Option<string>
     /** A mark of a listed key, of either role: its hash in hex; undefined when it is not listed. */
     readonly markOf: (bearer: string) => string | undefined
-    /** What each key that is listed under this principal signs a message with: HMAC-SHA-256 under the secret's hash. */
+    /**
+     * Signatures of a message by each key that is listed under this principal: HMAC-SHA-256 under the secret's hash.
+     */
     readonly proofs: (role: Role, principal: string, message: Uint8Array) => ReadonlyArray<Uint8Array>
     /** Keys in force by principal, without any secret. */
     readonly listed: () => { readonly callers: ReadonlyArray<string>; readonly operators: ReadonlyArray<string> }
@@ -168,7 +171,7 @@ export class Keys extends Context.Service<
       ])
       let revoked: ReadonlySet<string> = new Set()
       let [allCallers, allOperators] = yield* readAll
-      /** Without the revoked ones. */
+      /** Without the revoked keys. */
       let [callers, operators] = [allCallers, allOperators]
       const clock = yield* Clock.Clock
       const isRevoked = (key: NamedKey) => revoked.has(idOf(key))
@@ -190,7 +193,7 @@ export class Keys extends Context.Service<
         Option.map(Option.fromUndefinedOr(find(keys, bearer)), ({ principal }) => principal)
 
       return Keys.of({
-        // A facilitator whose last key was revoked is not open to all.
+        // A facilitator must not open to all when its last key is revoked.
         keyed: () => allCallers.length > 0,
         listed: () => ({ callers: labels(callers), operators: labels(operators) }),
         operatorKeyed: () => allOperators.length > 0,

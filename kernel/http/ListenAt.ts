@@ -1,7 +1,7 @@
-// The listen address, when a plugin decides it: an agent tool server listens at an address of its own settings, or not
-// at all when it serves stdin and stdout. Otherwise the section `server` decides. A process has one listener. The
-// chooser may also give a step that runs once every plugin is built; a route with endless streams registers here to
-// end them before the listener closes.
+// The listen address, if a plugin chooses it: an agent tool server listens at an address from its own settings, or on
+// no port if it serves stdin and stdout. Otherwise the section `server` decides. A process has one listener. The
+// chooser may also pass a step that runs once every plugin is built. A route with endless streams registers here to end
+// them before the listener closes.
 import { Context, Deferred, Effect, Layer } from "effect"
 
 export interface ListenChoice {

@@ -1,5 +1,5 @@
-// The OpenAPI 3.1 document at /openapi.json: each owner of routes describes its own with the Schemas that type what it
-// reads and writes; disabled routes are not in it. The document is built on the first request after an owner was added
+// The OpenAPI 3.1 document at /openapi.json. Each owner of routes describes them with the Schemas that type their input
+// and output; the document omits disabled routes. The document is built on the first request after an owner was added
 // or removed. Two owners that give one name to different shapes are a defect.
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 
@@ -9,7 +9,7 @@ export const interfaceVersion = "0.1.0"
 /** A JSON Schema of dialect 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Named parameters; one that is an optional key may be left out. */
+/** Named parameters; an optional key may be omitted. */
 export type Parameters = Schema.Struct<any>
 
 export interface AnswerDescription {
@@ -27,9 +27,9 @@ export interface RouteDescription {
   /** Unique over all routes. */
   readonly id: string
   readonly summary: string
-  /** What it belongs to, as one of the document's tags. */
+  /** The route's tag in the document. */
   readonly tag: string
-  /** Required principal, where keys are configured. */
+  /** Required principal, if keys are configured. */
   readonly callers: "public" | "keyed" | "operators"
   readonly inPath?: Parameters
   readonly query?: Parameters
@@ -39,21 +39,21 @@ export interface RouteDescription {
 }
 
 export interface Described {
-  /** Tags of its routes, and what they are about. */
+  /** Tags of the owner's routes, with a description each. */
   readonly tags: Readonly<Record<string, string>>
   readonly routes: ReadonlyArray<RouteDescription>
 }
 
 type Definitions = Map<string, unknown>
 
-/** A schema as the document has it: one with an identifier becomes a component, and is referenced. */
+/** A schema in the document's form: a schema with an identifier becomes a component and is referenced. */
 const toOpenApi = (schema: Schema.Constraint, components: Definitions): JsonSchema => {
   const traverse = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(traverse)
     if (typeof value !== "object" || value === null) return value
     return Object.fromEntries(
       Object.entries(value)
-        // Unknown fields are ignored at every level; nothing needs to say so.
+        // Unknown fields are ignored at every level, so the document omits this.
         .filter(([key, item]) => !(key === "additionalProperties" && item === true))
         .map(([key, item]) => [
           key,
@@ -153,7 +153,7 @@ const toDocument = (parts: ReadonlyArray<Described>): JsonSchema => {
 export class OpenApi extends Context.Service<
   OpenApi,
   {
-    /** Adds an owner's routes, as they are when the document is made, for as long as the Scope lives. */
+    /** Adds an owner's routes while the Scope lives. They are read each time the document is made. */
     readonly describe: (described: () => Described) => Effect.Effect<void, never, Scope.Scope>
     /** The document as JSON. */
     readonly text: () => string

@@ -3,15 +3,15 @@
 // counted by address.
 
 export interface Principal {
-  /** Whose identifiers, answers and claims these are: `key:<label or hash>`, or `anonymous`. Never a secret. */
+  /** The owner of identifiers, answers and claims: `key:<label or hash>`, or `anonymous`. Never contains a secret. */
   readonly owner: string
   /** The unit of budgets, rates and fairness: `key:<label or hash>`, or `ip:<address or /64>`. */
   readonly source: string
   readonly keyed: boolean
 }
 
-/** The owner of everything that was settled without a key. */
+/** The owner of all payments that were settled without a key. */
 export const anonymous = "anonymous"
 
-/** A principal as budgets count it. */
+/** A principal in the form that budgets count. */
 export const counted = ({ keyed, source }: Principal) => ({ id: source, keyed })

@@ -1,6 +1,6 @@
 // A token bucket per principal: a rate per second, with bursts of twice that. Memory is bounded: beyond the maximum
-// number of principals the least recently used bucket is evicted, which refills it. A rate of 0 means no limit. A
-// rate that is a function may change while it runs.
+// number of principals the least recently used bucket is evicted, which refills it. A rate of 0 means no limit. If the
+// rate is a function, it may change while the process runs.
 import { Effect } from "effect"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 import { BoundedMap } from "../cache/BoundedMap.ts"
@@ -13,7 +13,7 @@ interface Bucket {
 /** Maximum number of buckets. */
 const bucketsMax = 50_000
 
-/** Takes one token, or `cost` tokens or none; the answer is the seconds to wait, 0 when the request may pass. */
+/** Takes one token, or all `cost` tokens or none. Returns the seconds to wait; 0 if the request may pass. */
 export const makeRateLimit = (
   rate: number | (() => number)
 ): ((principal: string, cost?: number) => Effect.Effect<number>) => {

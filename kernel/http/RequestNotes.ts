@@ -1,23 +1,23 @@
-// Annotations for the one log line of a request: the payer, a refusal's reason, the hash and the settlement, so that
+// Annotations for the one log line of a request: the payer, the reason of a refusal, the hash and the settlement. So
 // the log answers "what happened to my payment?". Code that learns one of them adds it; a later value replaces an
 // earlier one. Outside a request, annotations are dropped.
 import { Context, Effect, type Fiber } from "effect"
 
 export interface RequestFacts {
   readonly payer?: string
-  /** A reason of this service's own table. */
+  /** A reason code of this service. */
   readonly reason?: string
   /** Hex of the inner hash. */
   readonly transaction?: string
   readonly settlement?: string
 }
 
-/** What is noted of the request in whose fiber this runs. */
+/** The annotations of the request in the current fiber. */
 export const RequestNotes = Context.Reference<Record<string, string> | undefined>("tollkeeper/http/RequestNotes", {
   defaultValue: () => undefined
 })
 
-/** In the fiber that runs. */
+/** Annotates the request of the given fiber. */
 export const noteUnsafe = (fiber: Fiber.Fiber<unknown, unknown>, facts: RequestFacts): void => {
   const notes = fiber.getRef(RequestNotes)
   if (notes !== undefined) Object.assign(notes, facts)

@@ -1,7 +1,7 @@
-// One declaration of a route: its method and path, what it takes and gives, which callers and pages may request it, and
+// One declaration of a route: its method and path, its input and output, the callers and pages that may request it, and
 // its metric label. The router, the document at /openapi.json, the reader of its query (`readQuery.ts`), the rules of
-// the middleware (`RouteRules.ts`) and the label of its metrics come from it. Nothing is decoded or encoded around a
-// handler, so that each error body is the owner's.
+// the middleware (`RouteRules.ts`) and the label of its metrics come from it. Handlers are called without decoding or
+// encoding around them, so that each owner defines its error bodies.
 import { Effect, type Schema } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { type AnswerDescription, OpenApi, type Parameters, type RouteDescription } from "./OpenApi.ts"
@@ -10,16 +10,16 @@ import { ErrorBody } from "./wireSchema.ts"
 
 interface Place extends Partial<RouteRules> {
   readonly method: "GET" | "POST" | "DELETE" | "OPTIONS"
-  /** As the router spells it: `:name` is a parameter, `*` the rest. */
+  /** In the router's spelling: `:name` is a parameter, `*` the rest. */
   readonly path: HttpRouter.PathInput
 }
 
-/** A page, a file of one, the answer to a preflight, or a route of another program than the facilitator. */
+/** A page, one of its files, the answer to a preflight, or a route of another program than the facilitator. */
 export interface Undocumented extends Place {
   readonly id?: undefined
 }
 
-/** A route of the interface, as the document has it. */
+/** A route of the interface, in the document's form. */
 export interface Documented extends Place, Omit<RouteDescription, "method" | "path" | "tag"> {}
 
 /** A declared route with its handler. */
@@ -29,7 +29,7 @@ export interface Route {
 }
 
 type Answer = Effect.Effect<HttpServerResponse.HttpServerResponse, never, HttpRouter.Provided>
-/** Answers each request, of which it may read more than its declaration says. */
+/** Answers each request. It may read more of the request than the declaration lists. */
 export type Handler = Answer | ((request: HttpServerRequest.HttpServerRequest) => Answer)
 
 export const route = (declared: Documented | Undocumented, handler: Handler): Route => {
@@ -44,7 +44,7 @@ export const errors = (
 ): Readonly<Record<number, AnswerDescription>> =>
   Object.fromEntries(Object.entries(descriptions).map(([status, description]) => [status, { description, body }]))
 
-/** The path as the document spells it; the rest of a path has the name of the parameter that is not in it. */
+/** The path in the document's spelling; `*` gets the name of the parameter that is missing in the path. */
 const documentPath = (path: string, inPath: Parameters | undefined): string => {
   const rest = Object.keys(inPath?.fields ?? {}).find((name) => !path.includes(`:${name}`))
   return path.replace(/:([^/]+)/g, "{$1}").replace(/\*$/, `{${rest}}`)
@@ -61,18 +61,18 @@ const describedIn =
 /** Routes of one tag of the document. */
 export interface RouteGroup {
   readonly tag: string
-  /** What they are about, in a sentence. */
+  /** A description of the routes, in a sentence. */
   readonly about: string
 }
 
-/** The routes of the process itself, whichever driver answers them. */
+/** The routes of the process itself, for every driver that answers them. */
 export const processRoutes: RouteGroup = { tag: "process", about: "The process itself." }
 
 /** Mounts routes without describing them. */
 export const mountRoutes = (routes: ReadonlyArray<Route>) =>
   Effect.flatMap(HttpRouter.HttpRouter, (router) => router.addAll(routes.map(({ mounted }) => mounted)))
 
-/** Mounts an owner's routes and describes them, for as long as the Scope lives. */
+/** Mounts an owner's routes and describes them, while the Scope lives. */
 export const addRoutes = Effect.fnUntraced(function* ({ about, tag }: RouteGroup, routes: ReadonlyArray<Route>) {
   const { describe } = yield* OpenApi
   yield* mountRoutes(routes)

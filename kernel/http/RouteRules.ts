@@ -1,36 +1,36 @@
-// What the middleware knows of a route before the router sees a request: who may request it from a page, and its label
-// in metrics. The rules are declared with the route (`Route.ts`) and travel with it to the loader's table of routes.
+// The middleware's rules for a route, before the router sees a request: the pages that may request it, and its label in
+// metrics. The rules are declared with the route (`Route.ts`) and travel with it to the loader's table of routes.
 import type { HttpRouter } from "effect/http"
 
 /**
- * Which pages in a browser may request a route with GET. `page`: a page or one of its files, to which every page may
- * link, and no part of the interface. `public`: an answer that every page may read. `guarded`: for this listener's own
- * pages, and those that `server.allowed_origins` names.
+ * Which pages in a browser may request a route with GET. `page`: a page or one of its files; every page may link to it,
+ * and it does not belong to the interface. `public`: an answer that every page may read. `guarded`: for this listener's
+ * own pages, and pages in `server.allowed_origins`.
  */
 export type Exposure = "page" | "public" | "guarded"
 
 export interface RouteRules {
   readonly exposure: Exposure
-  /** `own`: pages of other origins never read its answers, whatever the settings allow. */
+  /** `own`: pages of other origins never read its answers, regardless of the settings. */
   readonly cors: "allowed" | "own"
   /** Value of the metrics' label `route`. */
   readonly label: string
-  /** A request every few seconds for ever, which the access log has only when it fails. */
+  /** A request that repeats every few seconds; the access log has it only when it fails. */
   readonly isProbe: boolean
 }
 
 /** The rules of every route that is served. */
 export interface DeclaredRules {
-  /** By a path alone; undefined where nothing was declared below its first segment. */
+  /** By the path only; undefined if no route was declared below its first segment. */
   readonly labelled: (path: string) => Pick<RouteRules, "label" | "isProbe"> | undefined
-  /** The route that answers; of a HEAD or OPTIONS without a route of its own that of the GET. */
+  /** The rules of the route that answers. A HEAD or OPTIONS without its own route has the rules of the GET. */
   readonly of: (method: string, path: string) => RouteRules | undefined
 }
 
 /** The first segment of a path, with its slash. */
 export const firstSegment = (path: string): string => /^\/[^/]*/.exec(path)?.[0] ?? path
 
-/** The rules of a path: by default guarded, allowed to the origins of the settings, labeled by the first segment. */
+/** The rules of a path: by default guarded, allowed for the origins in the settings, labeled by the first segment. */
 export const rulesOf = (
   path: string,
   { cors = "allowed", exposure = "guarded", isProbe = false, label = firstSegment(path) }: Partial<RouteRules> = {}

@@ -1,9 +1,9 @@
 // Browser sessions, each on behalf of a listed key for some hours. A session is a cookie signed with the key itself, so
-// every replica that lists the key accepts it, nothing is stored, and withdrawing the key ends its sessions; so does
-// signing out, for every copy of the cookie (`accounts/EndedSessions.ts`). The cookie is sent by pages of this origin
-// only (`SameSite=Strict`) and is not readable by scripts; over TLS its name has the prefix `__Host-`, which no other
-// host of the domain can set, and of two cookies of one name none counts. A change also requires the header that our
-// pages send, which no form and no page of another origin can.
+// every replica that lists the key accepts it, and nothing is stored. Withdrawing the key ends its sessions; signing
+// out also ends every copy of the cookie (`accounts/EndedSessions.ts`). The cookie is sent by pages of this origin only
+// (`SameSite=Strict`) and is not readable by scripts. Over TLS its name has the prefix `__Host-`, which no other host
+// of the domain can set; of two cookies with one name neither counts. A change also requires the header that our pages
+// send; a form or a page of another origin cannot send it.
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Base64Url } from "effect/encoding"
 import type { HttpServerRequest } from "effect/http"
@@ -12,29 +12,35 @@ import { Keys, type Role } from "./Keys.ts"
 
 export interface Session {
   readonly role: Role
-  /** The label of the key, or its hash's beginning. */
+  /** The label of the key, or the beginning of its hash. */
   readonly principal: string
   readonly untilSeconds: number
 }
 
-/** A session lives this long. */
+/** Lifetime of a session. */
 const hoursMax = 12
-/** What the clocks of two replicas may differ by. */
+/** Maximum difference between the clocks of two replicas. */
 export const clockSecondsMax = 300
 const cookieName = "tollkeeper_session"
-/** Sent by our pages with what changes something. */
+/** Our pages send this header with each request that changes something. */
 const pageHeader = "x-tollkeeper-page"
 
-/** Whether one of our pages or a program sent the request, for the audit trail. No proof: a program may send it too. */
+/**
+ * Whether one of our pages or a program sent the request, for the audit trail. This is not a proof: a program may send
+ * the header too.
+ */
 export const viaOf = ({ headers }: HttpServerRequest.HttpServerRequest): "page" | "api" =>
   headers[pageHeader] === undefined ? "api" : "page"
 
 const form = /^(operator|caller)\.([a-z0-9-]{1,32})\.([0-9]{1,12})\.([A-Za-z0-9_-]{16})\.([A-Za-z0-9_-]{43})$/
 
-/** The name of a cookie as it is set: over TLS only this very host can have set it. */
+/** The cookie's name: over TLS only this very host can set it. */
 export const cookieNameOver = (name: string, overTls: boolean): string => (overTls ? `__Host-${name}` : name)
 
-/** The value of the cookie with exactly this name; undefined when there are two, of which one may be another host's. */
+/**
+ * The value of the cookie with exactly this name; undefined if there are two, because one of them may be another
+ * host's.
+ */
 const valueOf = (request: HttpServerRequest.HttpServerRequest, name: string): string | undefined => {
   const values = (request.headers["cookie"] ?? "")
     .split(";")
@@ -45,11 +51,11 @@ const valueOf = (request: HttpServerRequest.HttpServerRequest, name: string): st
 
 export interface SentCookie {
   readonly value: string
-  /** Whether it was set over TLS: a value is worth nothing under the other name. */
+  /** Whether the cookie was set over TLS: a value is not valid under the other name. */
   readonly overTls: boolean
 }
 
-/** The cookie of that name, the one that was set over TLS before the other. */
+/** The cookie of that name; a cookie set over TLS takes precedence. */
 export const cookieOf = (request: HttpServerRequest.HttpServerRequest, name: string): SentCookie | undefined => {
   for (const overTls of [true, false]) {
     const value = valueOf(request, cookieNameOver(name, overTls))
@@ -58,11 +64,11 @@ export const cookieOf = (request: HttpServerRequest.HttpServerRequest, name: str
   return undefined
 }
 
-/** Whether the browser speaks TLS, to us or to a proxy in front, by the origin that it names with a change. */
+/** Whether the browser uses TLS, to us or to a proxy in front, by the origin that it sends with a change. */
 export const isOverTls = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   (headers["origin"] ?? "").startsWith("https:")
 
-/** A cookie with the attributes of every session: for this host and its pages alone, unreadable by scripts. */
+/** A cookie with the attributes of every session: only for this host and its pages, unreadable by scripts. */
 export const sessionCookie = (
   name: string,
   {
@@ -74,14 +80,14 @@ export const sessionCookie = (
   `${cookieNameOver(name, overTls)}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeSeconds}` +
   (overTls ? "; Secure" : "")
 
-/** Whether the request is from a page of ours: its own origin, when the browser names one, and our pages' header. */
+/** Whether one of our pages sent the request: it has our origin, if the browser sends one, and our pages' header. */
 export const isFromPage = (request: HttpServerRequest.HttpServerRequest): boolean => {
   if (request.headers[pageHeader] !== "1") return false
   const origin = request.headers["origin"]
   return origin === undefined || (URL.canParse(origin) && new URL(origin).host === request.headers["host"])
 }
 
-/** CSRF check: a session authenticates a request that only reads, or one that a page of ours sent. */
+/** CSRF check: a session authenticates a request that only reads, or a request that our pages sent. */
 export const passesCsrfCheck = (request: HttpServerRequest.HttpServerRequest): boolean =>
   request.method === "GET" || request.method === "HEAD" || isFromPage(request)
 
@@ -98,7 +104,7 @@ export interface EndedSession {
 export class Sessions extends Context.Service<
   Sessions,
   {
-    /** A cookie for a listed key, an operator's before a caller's; None when it is not listed. */
+    /** A cookie for a listed key, an operator's before a caller's; None if the key is not listed. */
     readonly open: (
       bearer: string,
       overTls: boolean
@@ -109,7 +115,7 @@ export class Sessions extends Context.Service<
     readonly named: (request: HttpServerRequest.HttpServerRequest) => (Session & { readonly id: string }) | undefined
     /** From now on these sessions are none; those that ended by themselves are forgotten. */
     readonly setEnded: (ended: ReadonlyArray<EndedSession>) => void
-    /** The session of a request; None without one, and for what changes something and is not sent by a page of ours. */
+    /** The session of a request. None without one, and None for a change that our pages did not send. */
     readonly of: (request: HttpServerRequest.HttpServerRequest) => Option.Option<Session>
   }
 >()("tollkeeper/http/Sessions") {
@@ -123,7 +129,7 @@ export class Sessions extends Context.Service<
       const nowSeconds = () => Math.floor(clock.currentTimeMillisUnsafe() / 1_000)
       const ended = new Map<string, number>()
 
-      /** What is signed names the cookie, so that one of plain HTTP is none over TLS. */
+      /** The signed bytes include the cookie's name, so that a cookie of plain HTTP is not valid over TLS. */
       const signedOf = (body: string, overTls: boolean) => bytesOf(`${cookieNameOver(cookieName, overTls)} ${body}`)
 
       const open: Sessions["Service"]["open"] = (bearer, overTls) => {
@@ -143,7 +149,7 @@ export class Sessions extends Context.Service<
         const [, word, principal = "", until, id = "", mac] = form.exec(value) ?? []
         const role = word as Role
         const left = Number(until) - nowSeconds()
-        // One that would live longer was opened while this machine's clock was ahead.
+        // A session with a longer life was opened while this machine's clock was ahead.
         if (mac === undefined || left <= 0 || left > hoursMax * 3_600 + clockSecondsMax) return Option.none()
         const allUntil = ended.get(endedName({ role, principal }, "*")) ?? 0
         // An earlier version recorded the random part alone.

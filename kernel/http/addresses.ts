@@ -1,11 +1,11 @@
 // IP addresses as bytes: parsing of both families, IPv4-mapped forms folded into IPv4, ranges, and the name under which
-// an address is accounted. Pure.
+// we account an address. Pure.
 import { memoize } from "../cache/memoize.ts"
 
-/** Addresses whose name is kept: more than a facilitator has clients at a time. */
+/** Maximum number of cached names: more than a facilitator has clients at a time. */
 const principalsMax = 1_024
 
-/** 4 or 16 bytes; undefined when it is no address. */
+/** 4 or 16 bytes; undefined if the text is not an address. */
 export const parseAddress = (text: string): ReadonlyArray<number> | undefined => {
   const bare = text.replace(/^\[|\]$/g, "").replace(/%.*$/, "")
   const bytes = bare.includes(":") ? parseV6(bare) : parseV4(bare)
@@ -56,10 +56,7 @@ export const inRange = (address: string, range: string): boolean => {
   return true
 }
 
-/**
- * Ranges that are not one machine on the public internet (IANA's special-purpose registries, multicast and reserved
- * space).
- */
+/** Ranges outside the public internet (IANA's special-purpose registries, multicast and reserved space). */
 const specialRanges = [
   "0.0.0.0/8",
   "10.0.0.0/8",
@@ -81,8 +78,8 @@ const specialRanges = [
 ]
 
 /**
- * Whether an address is one of the public internet. IPv6 outside of 2000::/3 is not, nor are documentation,
- * benchmarking and Teredo; forms that carry an IPv4 address (mapped, NAT64, 6to4, compatible) are never public.
+ * Whether an address is on the public internet. IPv6 outside of 2000::/3 is not, nor are documentation, benchmarking
+ * and Teredo; forms that carry an IPv4 address (mapped, NAT64, 6to4, compatible) are never public.
  */
 export const isPublicAddress = (address: string): boolean => {
   const bytes = parseAddress(address)
@@ -96,7 +93,7 @@ export const isPublicAddress = (address: string): boolean => {
   )
 }
 
-/** The IPv4 address that an IPv6 one leads to through a translator, in its forms that have one. */
+/** The IPv4 address that an IPv6 address reaches through a translator, in the forms that carry one. */
 const carriedV4 = (address: string, bytes: ReadonlyArray<number>): ReadonlyArray<number> | undefined => {
   if (inRange(address, "2002::/16")) return bytes.slice(2, 6)
   return ["64:ff9b::/96", "::ffff:0:0:0/96", "::/96"].some((range) => inRange(address, range))
@@ -104,9 +101,12 @@ const carriedV4 = (address: string, bytes: ReadonlyArray<number>): ReadonlyArray
     : undefined
 }
 
-/** Where clouds answer an instance with its credentials: link-local space, and what serves the same beside it. */
+/**
+ * Addresses at which clouds give an instance its credentials: link-local space, and other addresses of the same
+ * service.
+ */
 const instanceRanges = [
-  // Local translators: which part of such an address is the IPv4 one is theirs to say.
+  // Local translators: each chooses the part of such an address that holds the IPv4 address.
   "64:ff9b:1::/48",
   "169.254.0.0/16",
   "fe80::/10",

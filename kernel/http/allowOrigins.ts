@@ -1,7 +1,7 @@
-// CORS for the pages that the settings name (`server.allowed_origins`, of a tool server `http.allowed_origins`): their
-// preflights are answered, and they may read the answers of every route but those that are declared for this listener's
-// own pages. No credentials of a browser are allowed along: such a page sends a bearer key or none. Any other page's
-// requests pass unchanged, and what they may do is decided elsewhere (`hostValidation.ts`). Pure but for the wrapper.
+// CORS for the pages in the settings (`server.allowed_origins`, of a tool server `http.allowed_origins`). Their
+// preflights are answered, and they may read the answers of every route, except routes that are declared only for this
+// listener's own pages. Browser credentials are not allowed: such a page sends a bearer key or nothing. Requests of any
+// other page pass unchanged; `hostValidation.ts` decides about them. Pure except for the wrapper.
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { pathOf } from "./httpMiddleware.ts"
@@ -21,7 +21,10 @@ const exposed = { "access-control-expose-headers": "extension-responses, retry-a
 
 type Headers = Readonly<Record<string, string | undefined>>
 
-/** The headers of an answer to this page; undefined when it is not one that is named, or the route is not for it. */
+/**
+ * The headers of an answer to this page; undefined if the settings do not name the page, or the route is not open to
+ * it.
+ */
 const corsOf = (
   { headers, method, url }: HttpServerRequest.HttpServerRequest,
   origins: ReadonlyArray<string>,
@@ -35,14 +38,14 @@ const corsOf = (
     : { "access-control-allow-origin": origin, vary: "origin" }
 }
 
-/** The answer to a preflight, which neither a key nor a route decides. */
+/** The answer to a preflight; it depends neither on a key nor on the route. */
 const preflightOf = (headers: Headers, cors: Readonly<Record<string, string>>) =>
   HttpServerResponse.empty({
     status: 204,
     headers: {
       ...cors,
       ...allowed,
-      // Chromium asks so before a public page reaches a private address.
+      // Chromium sends this before a public page reaches a private address.
       ...(headers["access-control-request-private-network"] === "true"
         ? { "access-control-allow-private-network": "true" }
         : {})

@@ -1,7 +1,7 @@
-// A list as CSV (RFC 4180) for a request with `Accept: text/csv`: one line an item, a column a member, named as in
-// JSON, nested members joined by dots; lists of strings are joined by spaces, other lists are JSON. In text from a
-// seller or buyer an apostrophe precedes what a spreadsheet would run as a formula, also behind a semicolon, comma, tab
-// or line break: a spreadsheet of another locale splits cells there. Pure.
+// A list as CSV (RFC 4180) for a request with `Accept: text/csv`: one line per item, one column per member, named as in
+// JSON. Nested members are joined by dots, lists of strings by spaces; other lists are JSON. In text from a seller or
+// buyer we put an apostrophe before anything that a spreadsheet would run as a formula, also behind a semicolon, comma,
+// tab or line break: a spreadsheet of another locale splits cells there. Pure.
 import { Option } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { json } from "./httpMiddleware.ts"
@@ -34,15 +34,19 @@ const flatten = (value: Readonly<Record<string, unknown>>, prefix: string): Flat
     )
   )
 
-/** What a spreadsheet takes for the beginning of a formula; wide forms too. */
+/** The beginning of a formula for a spreadsheet; wide forms too. */
 const formula = /^\s*[=+\-@＝＋－＠]/
 /**
- * A formula behind what some spreadsheet splits cells at, whatever this file separates them by; no figure of a list.
+ * A formula behind any character at which some spreadsheet splits cells, regardless of this file's separator; not a
+ * figure in a list.
  */
 const formulaWithin = /([;,\t\r\n|][\s"]*)(?=[=+\-@＝＋－＠])(?!-?[0-9]+(\.[0-9]+)?(?:[;,\s\]}]|$))/g
 const figure = /^-?[0-9]+(\.[0-9]+)?$/
 
-/** Text that no spreadsheet runs, at the cell's beginning or behind a separator in it. Figures stay figures. */
+/**
+ * Text that no spreadsheet runs: neutralized at the cell's beginning and behind a separator in it. Figures stay
+ * figures.
+ */
 const neutralized = (text: string): string => {
   if (figure.test(text)) return text
   const begin = text.length - text.trimStart().length
@@ -55,7 +59,7 @@ const field = (text: string): string => {
   return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-/** Members that are lists of kinds of one thing. */
+/** Members that hold lists, one for each kind of a thing. */
 const kindsKnown = ["networks", "schemes", "assets", "statuses", "reasons"]
 
 /** The rows of an answer: its `items`, `resources` or `series`, or the lists of its kinds with the kind of each row. */
@@ -76,7 +80,7 @@ const rowsOf = (
       )
 }
 
-/** None for what is not a list. An empty list is empty text. */
+/** None if the body is not a list. An empty list is empty text. */
 export const csvOf = (body: unknown, kinds: ReadonlyArray<string> = kindsKnown): Option.Option<string> => {
   const rows = rowsOf(body, kinds)?.map((row) => flatten(row, ""))
   if (rows === undefined) return Option.none()
@@ -87,7 +91,7 @@ export const csvOf = (body: unknown, kinds: ReadonlyArray<string> = kindsKnown):
 
 export const csvType = "text/csv; charset=utf-8; header=present"
 
-/** An answer as JSON, or as a table where it is a list and the request asks for one; never cached. */
+/** An answer as JSON, or as a table if it is a list and the request asks for one; never cached. */
 export const listed = (
   request: HttpServerRequest.HttpServerRequest,
   body: unknown,

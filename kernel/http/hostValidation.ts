@@ -1,13 +1,13 @@
 // Host and origin validation of a loopback listener. Any page in this machine's browser can send requests here; two
-// headers identify them. A Host that is not a name of this machine means DNS rebinding. An Origin other than this
-// listener's own, or a fetch that the browser marks cross-site, is a foreign page: it may read public routes, and
-// nothing else. Programs send neither header. Pure.
+// headers identify them. A Host that does not name this machine means DNS rebinding. An Origin other than this
+// listener's own, or a fetch that the browser marks cross-site, is a foreign page: it may read public routes only.
+// Programs send neither header. Pure.
 import { memoize } from "../cache/memoize.ts"
 import { inRange, parseAddress } from "./addresses.ts"
 
 const namesMax = 256
 
-/** The host name in a Host header, without a port; undefined for one that is none. */
+/** The host name in a Host header, without a port; undefined if it is malformed. */
 export const parseHostName = (header: string | undefined): string | undefined =>
   header === undefined || header === "" ? undefined : readHostName(header)
 
@@ -15,7 +15,7 @@ const readHostName = memoize({ name: "host-names", capacity: namesMax }, (header
   URL.canParse(`http://${header}`) ? new URL(`http://${header}`).hostname : undefined
 )
 
-/** Whether a name or address is this machine's own by its spelling. */
+/** Whether the spelling of a name or address is this machine's own. */
 export const isLoopback = memoize({ name: "loopback-names", capacity: namesMax }, (host): boolean => {
   const bare = host.replace(/^\[|\]$/g, "")
   return (
@@ -46,19 +46,22 @@ export const isCrossOrigin = (headers: Headers, allowedOrigins: ReadonlyArray<st
   return !URL.canParse(origin) || new URL(origin).host !== headers["host"]?.toLowerCase()
 }
 
-/** Why no challenge is issued or accepted under a Host header. */
+/** The reason why no challenge is issued or accepted under a Host header. */
 export const unlistedHost = "challenges are signed for a configured name: add this host to server.allowed_hosts"
 
 export interface PageRules {
   /** The address that the listener is bound to. */
   readonly host: string
-  /** Host headers that are answered besides the names of this machine; lower case. */
+  /** Further Host headers to answer, in addition to the names of this machine; lower case. */
   readonly allowedHosts: ReadonlyArray<string>
-  /** Allowed origins of pages besides the listener's own; lower case. */
+  /** Allowed origins of pages, in addition to the listener's own; lower case. */
   readonly allowedOrigins: ReadonlyArray<string>
 }
 
-/** Why a request is refused; undefined when it is allowed. A listener that is not on loopback allows every request. */
+/**
+ * The reason why a request is refused; undefined if it is allowed. A listener on another address than loopback allows
+ * every request.
+ */
 export const checkHostAndOrigin = (
   { allowedHosts, allowedOrigins, host }: PageRules,
   headers: Headers,

@@ -1,9 +1,9 @@
-// The outermost wrapper of every request: a result that no route answered becomes JSON. An unknown path is 404, a
+// The outermost wrapper of every request: it turns a result that no route answered into JSON. An unknown path is 404, a
 // defect is 500 with the trace id of its log entry and no other detail, and on the two payment routes both have the
-// payment's shape. It also writes the access log, one structured line a request with its request id, and one span where
-// spans are exported: the root of a trace, or a child of the caller's own. A probe that succeeds has no line. Neither
-// has bodies, queries or the caller's address; the line of a payment names payer, reason, hash and settlement
-// (`RequestNotes.ts`).
+// payment's shape. It also writes the access log, one structured line per request with its request id, and one span if
+// spans are exported: the root of a trace, or a child of the caller's span. A probe that succeeds writes no line. Lines
+// and spans contain no bodies, no queries and no caller addresses; the line of a payment names payer, reason, hash and
+// settlement (`RequestNotes.ts`).
 import { Cause, Clock, Context, Effect, Exit, type Fiber, Option, Random, Tracer } from "effect"
 import { HttpServerError, HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
 import { memoize } from "../cache/memoize.ts"
@@ -22,7 +22,7 @@ export const json = (
   options: { readonly status?: number; readonly headers?: Readonly<Record<string, string>> } = {}
 ) => HttpServerResponse.jsonUnsafe(body, { status: options.status ?? 200, headers: { ...headers, ...options.headers } })
 
-/** The shape of an error on a path: payment routes keep theirs. */
+/** The shape of an error on a path: payment routes keep their shape. */
 export const errorBody = (path: string, word: string, message: string): Record<string, unknown> => {
   switch (path) {
     case "/verify":
@@ -34,10 +34,10 @@ export const errorBody = (path: string, word: string, message: string): Record<s
   }
 }
 
-/** URLs whose path is cached: most requests use one of a few. */
+/** Capacity of the cache of paths by URL: most requests use one of a few. */
 const urlsMax = 256
 
-/** A path as the router matches it: without the query, without duplicate or trailing slashes. */
+/** A path in the router's form: without the query, without duplicate or trailing slashes. */
 export const pathOf = memoize({ name: "url-paths", capacity: urlsMax }, (url): string =>
   (url.split("?", 1)[0] ?? url).replace(/\/{2,}/g, "/").replace(/(.)\/$/, "$1")
 )
@@ -45,7 +45,7 @@ export const pathOf = memoize({ name: "url-paths", capacity: urlsMax }, (url): s
 const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
-/** The label of a path that no route has. */
+/** The label of a path without a route. */
 const unlabelled = { label: "other", isProbe: false }
 
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
@@ -55,7 +55,7 @@ type Request = HttpServerRequest.HttpServerRequest
 type AnyFiber = Fiber.Fiber<unknown, unknown>
 type Answering<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 
-/** Ids for requests that are not traced: a random half of the process's own, and a count. */
+/** Ids for requests without a trace: a random half for the process, and a counter. */
 const makeUntracedIds = () => {
   let half = ""
   let count = 0
@@ -70,7 +70,7 @@ const makeUntracedIds = () => {
   }
 }
 
-/** The place in a trace that the caller names, in any of the three spellings there are. */
+/** The caller's place in a trace, in any of the three existing spellings. */
 const callerOf = (headers: Request["headers"]) =>
   headers["traceparent"] === undefined && headers["b3"] === undefined && headers["x-b3-traceid"] === undefined
     ? undefined
@@ -80,13 +80,13 @@ const callerOf = (headers: Request["headers"]) =>
 const within = <E, R>(handler: Answering<E, R>, span: Tracer.AnySpan): Answering<E, R> =>
   Effect.provideService(handler, Tracer.ParentSpan, span)
 
-/** Nanoseconds of the epoch, as spans have them. */
+/** Nanoseconds since the epoch, the unit of spans. */
 const nanosOf = (fiber: AnyFiber) => fiber.getRef(Clock.Clock).currentTimeNanosUnsafe()
 
 /**
- * A span by method and route, below the caller's own when it sent one. It wraps the error handler, whose texts may
- * quote a path. A span that is not exported is never ended and has no attributes, and marks the steps below it
- * likewise. Where no spans are made, only the caller's own is used.
+ * A span by method and route, below the caller's span if the caller sent one. It wraps the error handler, because error
+ * texts may quote a path. A span that is not exported is never ended and gets no attributes, and neither do the steps
+ * below it. If no spans are made, only the caller's span is used.
  */
 const traced = <E, R>(request: Request, route: string, fiber: AnyFiber, handler: Answering<E, R>) => {
   const caller = callerOf(request.headers)
@@ -118,12 +118,12 @@ const isPublic = (routes: DeclaredRules, method: string, path: string): boolean 
   ["GET", "HEAD", "OPTIONS"].includes(method) && (routes.of(method, path)?.exposure ?? "guarded") !== "guarded"
 
 /**
- * A path that the router would take for another one: with `;`, which it reads as the beginning of a query, or with an
- * encoded character that needs no encoding. A rule of a proxy in front compares paths as they are written.
+ * A path that the router would read as another path: with `;`, which it reads as the beginning of a query, or with an
+ * encoded character that needs no encoding. A proxy in front compares its rules with paths as written.
  */
 const misspelled = /;|%(?:2[de]|3\d|[46][1-9a-f]|[57][0-9a]|5f|7e)/i
 
-/** Refuses requests of strange pages before the router sees them. */
+/** Refuses requests of foreign pages before the router sees them. */
 export const withinCapacity =
   (rules: PageRules, routes: DeclaredRules) =>
   <E, R>(handler: Answering<E, R>) =>
@@ -142,7 +142,7 @@ const answerError = Effect.fnUntraced(function* (
   cause: Cause.Cause<unknown>,
   { method, path, traceId }: { readonly method: string; readonly path: string; readonly traceId: string }
 ) {
-  // The request's own interruption, by a client that hung up, passes through; any other is an error.
+  // The request's own interruption passes through, when a client hangs up; any other is an error.
   if (Cause.hasInterruptsOnly(cause)) yield* Effect.interruptible(Effect.void)
   if (isRouteNotFound(Cause.squash(cause)))
     return json(errorBody(path, "not_found", `there is no ${method} ${path.slice(0, 200)}`), { status: 404 })
@@ -154,7 +154,7 @@ const answerError = Effect.fnUntraced(function* (
 /** Wraps the router's handler. */
 export const httpMiddleware = <E, R>(handler: Answering<E, R>, routes: DeclaredRules) => {
   const untracedId = makeUntracedIds()
-  /** Routes whose errors are exported at 0, so that an alert sees the first. */
+  /** Routes with an exported error count of 0, so that an alert sees the first error. */
   const counted = new Set<string>()
   const watched = (request: Request, fiber: AnyFiber) => {
     const { method } = request

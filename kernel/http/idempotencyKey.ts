@@ -1,11 +1,11 @@
 // The `Idempotency-Key` of a request (IETF httpapi draft): 16 to 128 visible ASCII characters, bare or as a quoted
-// string, whose quotes are not part of it. A header that is sent twice arrives joined by a comma and a space, which no
-// key has.
+// string. The quotes do not belong to the key. A header that is sent twice arrives joined by a comma and a space, and
+// no key contains those.
 import { Option } from "effect"
 
 const isKey = /^[\x21-\x7e]{16,128}$/
 
-/** None without the header; undefined when it is not a key. */
+/** None without the header; undefined if it is not a key. */
 export const readIdempotencyKey = (header: string | undefined): Option.Option<string> | undefined => {
   if (header === undefined) return Option.none()
   const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header)?.[1]

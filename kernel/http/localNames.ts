@@ -1,5 +1,5 @@
-// Host names of this machine or this network, by their spelling alone: special-use names, names without a dot, and IP
-// addresses that are not public. The addresses of a public name are checked where it is dialed. Pure.
+// Host names of this machine or this network, recognized by spelling only: special-use names, names without a dot, and
+// IP addresses that are not public. The addresses of a public name are checked when it is dialed. Pure.
 import { isPublicAddress, parseAddress } from "./addresses.ts"
 
 /** Top-level names that never lead to the public internet (RFC 6761, 6762, 8375, 9476 and common private use). */
@@ -20,7 +20,7 @@ const localSuffixes = [
   "alt"
 ]
 
-/** `host` as a URL gives it: lower case, IPv4 in dotted form, IPv6 with or without brackets. */
+/** `host` in the form of a URL: lower case, IPv4 in dotted form, IPv6 with or without brackets. */
 export const isLocalName = (host: string): boolean => {
   const bare = host.replace(/^\[|\]$/g, "").replace(/\.+$/, "")
   if (parseAddress(bare) !== undefined) return !isPublicAddress(bare)

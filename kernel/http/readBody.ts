@@ -4,20 +4,20 @@ import { Data, Duration, Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { RequestBytes } from "../platform/RequestBytes.ts"
 
-/** The body cannot be taken. `status`: 413 too large, 415 compressed, 400 cut off or too slow. */
+/** The body was refused. `status`: 413 too large, 415 compressed, 400 cut off or too slow. */
 export class BodyRefused extends Data.TaggedError("BodyRefused")<{
   readonly status: 400 | 413 | 415
   readonly message: string
 }> {}
 
-/** A body that takes longer than this is not waited for. */
+/** Longest wait for a body. */
 const readTimeout = Duration.seconds(10)
 
 export const readBody = (
   request: HttpServerRequest.HttpServerRequest,
   bytesMax: number
 ): Effect.Effect<Uint8Array, BodyRefused> => {
-  // Made when needed: an error takes its stack with it.
+  // Made on demand, because an error captures its stack.
   const tooLarge = () => new BodyRefused({ status: 413, message: `the body is longer than ${bytesMax} bytes` })
   const { headers } = request
   const encoding = headers["content-encoding"]

@@ -1,6 +1,6 @@
-// The reader of a route's query, from the parameters that its declaration names: a name that is not declared does not
-// compile, and a value is checked by the form that the declaration gives. Issues accumulate while the query is read,
-// one sentence each, in the order of reading. Pure.
+// The reader of a route's query, by the parameters in the route's declaration: an undeclared name does not compile, and
+// a value is checked by the declared form. Issues accumulate while the query is read, one sentence each, in the order
+// of reading. Pure.
 import { Schema, SchemaAST } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { text } from "./wireSchema.ts"
@@ -11,14 +11,14 @@ export interface Form {
   readonly expected: string
 }
 
-/** A parameter that the document describes by a schema of its own and that is read by a form. */
+/** A parameter that the document describes by a separate schema and that a form reads. */
 export const inForm = <S extends Schema.Top>(schema: S, form: Form) => schema.annotate({ form })
 
-/** A parameter of this form, as it is read and as the document describes it. */
+/** A parameter of this form, for the reader and for the document. */
 export const parameter = (form: Form, description: string) =>
   inForm(text(description).check(Schema.isPattern(form.pattern)), form)
 
-/** The form of a parameter; undefined where every text is one. */
+/** The form of a parameter; undefined if it accepts every text. */
 export const formOf = ({ ast }: Schema.Constraint) => SchemaAST.resolveAt<Form>("form")(ast)
 
 /** The query of a request's URL, which is a path or an absolute URL. */
@@ -31,13 +31,13 @@ export const queryOf = ({ url }: Pick<HttpServerRequest.HttpServerRequest, "url"
 /** One query, parsed. */
 export interface QueryReader<Name extends string> {
   readonly issues: ReadonlyArray<string>
-  /** Adds an issue of parameters together. */
+  /** Adds an issue about a combination of parameters. */
   readonly refuse: (issue: string) => void
-  /** A text in the form; an empty one counts as absent, another one is an issue. */
+  /** A text in the form; an empty text counts as absent, any other is an issue. */
   readonly check: (name: string, value: string | null | undefined, form: Form | undefined) => string | undefined
   /** The parameter of that name, in its form. */
   readonly given: (name: Name) => string | undefined
-  /** The parameter of that name as it was sent, whatever its form. */
+  /** The parameter of that name as sent, without a check of its form. */
   readonly raw: (name: Name) => string | null
 }
 

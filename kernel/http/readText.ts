@@ -1,5 +1,4 @@
-// The body of an answer as text, up to a limit: what is longer is a failure as soon as the limit is passed, and is not
-// read on.
+// The body of an answer as text, up to a limit: a longer body fails as soon as the limit is passed, and is not read on.
 import { Effect, Stream } from "effect"
 
 export const readText = <E, R, F>(

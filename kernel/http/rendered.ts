@@ -1,5 +1,6 @@
-// Answers that do not depend on the caller: rendered once for each content and shared by all callers, with an
-// entity tag by which a client that has it already is answered 304.
+// Answers that do not depend on the caller: rendered once for each content and shared by all callers. The entity tag
+// lets a client that has the content receive a 304.
+import { Effect } from "effect"
 import { Base64Url } from "effect/encoding"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Crypto } from "../platform/Crypto.ts"
@@ -10,13 +11,23 @@ const encoder = new TextEncoder()
 export const entityTag = (crypto: Crypto["Service"], bytes: Uint8Array): string =>
   `"${Base64Url.encode(crypto.sha256(bytes).slice(0, 16))}"`
 
-/** Whether the client says that it has the body of this entity tag. */
+/** Whether the client has the body of this entity tag, by its request headers. */
 export const hasTag = ({ headers }: HttpServerRequest.HttpServerRequest, etag: string): boolean =>
   (headers["if-none-match"] ?? "").split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag)
 
+export const gzip = (bytes: Uint8Array<ArrayBuffer>): Effect.Effect<Uint8Array<ArrayBuffer>> =>
+  Effect.promise(async () => {
+    const compressed = new Blob([bytes]).stream().pipeThrough(new CompressionStream("gzip"))
+    return new Uint8Array(await new Response(compressed).arrayBuffer())
+  })
+
+/** Whether the client takes a compressed body. */
+export const takesGzip = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  /(^|,)\s*gzip\s*(,|$)/.test(headers["accept-encoding"] ?? "")
+
 export interface RenderedAs {
   readonly contentType: string
-  /** Of the answer and of a 304; `cache-control` is among them. */
+  /** Headers of the answer and of a 304, including `cache-control`. */
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -34,4 +45,17 @@ export const makeRendered = (crypto: Crypto["Service"], { contentType, headers }
       ? HttpServerResponse.empty({ status: 304, headers: all })
       : HttpServerResponse.uint8Array(bytes, { contentType, headers: all })
   }
+}
+
+/** The same for a text that is worth compressing and hardly ever changes. */
+export const makeCompressed = (crypto: Crypto["Service"], as: RenderedAs) => {
+  const rendered = makeRendered(crypto, { ...as, headers: { ...as.headers, vary: "accept-encoding" } })
+  let last: { readonly text: string; readonly bytes: Uint8Array } | undefined
+  return Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, text: string) {
+    const plain = rendered(request, text)
+    if (plain.status === 304 || !takesGzip(request)) return plain
+    if (last?.text !== text) last = { text, bytes: yield* gzip(encoder.encode(text)) }
+    const headers = { ...plain.headers, "content-encoding": "gzip" }
+    return HttpServerResponse.uint8Array(last.bytes, { contentType: as.contentType, headers })
+  })
 }

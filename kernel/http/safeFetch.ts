@@ -1,28 +1,28 @@
-// SSRF protection: the only client for addresses that others supply. The name is resolved once, every address is
-// checked, and the request is pinned to one of them, so that neither a second lookup nor a mixed answer reaches an
-// internal host. Each redirect is checked again and stays on its origin. Time, bytes and hops are bounded.
+// SSRF protection: the only client for addresses from others. The name is resolved once, every address is checked, and
+// the request is pinned to one of them, so that neither a second lookup nor a mixed answer reaches an internal host.
+// Each redirect is checked again and stays on its origin. Time, bytes and hops are bounded.
 import { Effect, Schema } from "effect"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 import { type BodyReader, Outbound, type OutboundAnswer, type OutboundFailed } from "../platform/Outbound.ts"
 import { isInstanceAddress, isPublicAddress, parseAddress } from "./addresses.ts"
 import { isLocalName } from "./localNames.ts"
 
-/** Why nothing was fetched. `blocked` is our own refusal; nothing was sent then. */
+/** The reason why nothing was fetched. `blocked` is our own refusal; nothing was sent then. */
 export class FetchRefused extends Schema.TaggedError<FetchRefused>()("FetchRefused", {
   reason: Schema.Literals(["blocked", "insecure", "redirected", "unresolved", "unreachable", "timeout", "too_large"]),
-  /** As `OutboundFailed.isAuthoritative`: the remote server's own answer, not an error on our side or on the way. */
+  /** Like `OutboundFailed.isAuthoritative`: the remote server's own answer, not an error on our side or on the way. */
   isAuthoritative: Schema.optionalKey(Schema.Boolean)
 }) {}
 
 export interface FetchPolicy {
   /**
-   * Loopback, private and other special addresses may be dialed, but for those of a cloud's instance services. For one
-   * machine's own tests.
+   * Loopback, private and other special addresses may be dialed, except those of a cloud's instance services. For tests
+   * on one machine.
    */
   readonly allowLocal: boolean
   /** Allows plain HTTP. */
   readonly allowPlain: boolean
-  /** Whole time, hops included. */
+  /** Total time, including hops. */
   readonly timeoutMillis: number
   readonly bytesMax: number
   readonly redirectsMax: number
@@ -32,26 +32,26 @@ export interface FetchRequest {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Uint8Array
-  /** Ends the reading of an answer's body before its connection ends. */
+  /** Ends the read of an answer's body before its connection ends. */
   readonly reader?: BodyReader | undefined
-  /** As of `OutboundRequest`. */
+  /** As in `OutboundRequest`. */
   readonly decodes?: boolean | undefined
-  /** As of `OutboundRequest`, from the beginning of the fetch: names and redirects count. */
+  /** As in `OutboundRequest`, from the beginning of the fetch: name lookups and redirects count. */
   readonly partMillis?: number | undefined
 }
 
 export interface FetchAnswer extends OutboundAnswer {
-  /** The URL that answered, after redirects; of the origin that was requested. */
+  /** The URL that answered, after redirects; it has the requested origin. */
   readonly url: URL
 }
 
-/** 80, 443 and what ordinary programs listen on. */
+/** 80, 443 and the usual ports of ordinary programs. */
 const mayDialPort = (url: URL): boolean => {
   const port = url.port === "" ? 443 : Number(url.port)
   return port === 80 || port === 443 || port >= 1_024
 }
 
-/** Whether a URL may be dialed by its form: no credentials in it, and a port of ordinary web servers. */
+/** Whether the form of a URL allows dialing it: no credentials in it, and a port of ordinary web servers. */
 export const isDialable = (url: URL): boolean => url.username === "" && url.password === "" && mayDialPort(url)
 
 const refuse = (reason: FetchRefused["reason"]) => new FetchRefused({ reason })
@@ -109,7 +109,7 @@ export const safeFetch = Effect.fn("safeFetch")(
       )
       const location = answer.headers["location"]
       const isRedirect = answer.status >= 300 && answer.status <= 399 && location !== undefined
-      // Of a request that pays, which follows none, its body is the answer.
+      // A request that pays follows no redirect, so the redirect's body is the answer.
       const isPaidFor = request.partMillis !== undefined && policy.redirectsMax === 0
       if (!isRedirect || isPaidFor) return { ...answer, url }
       const next = URL.canParse(location, url) ? new URL(location, url) : undefined

@@ -1,5 +1,5 @@
-// Wrong bearer keys are tried at a bounded rate from one address, on every route alike, as in the
-// pages' sign-in: beyond it a wrong key is answered 429. A listed key is never counted or refused.
+// Bounds the rate of wrong bearer keys from one address, on every route, as in the pages' sign-in: beyond it a wrong
+// key is answered 429. A listed key is never counted or refused.
 import { Effect } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { Authentication } from "./Authentication.ts"

@@ -1,5 +1,5 @@
-// Building blocks for Schemas of bodies on the wire: code that encodes an answer is typed by one, and the OpenAPI
-// document is made of the same. Patterns have the flag `u`, without which a JSON Schema would not show them.
+// Building blocks for Schemas of bodies on the wire: one Schema types the code that encodes an answer, and produces the
+// OpenAPI document. Patterns have the flag `u`, without which a JSON Schema would not show them.
 import { Schema } from "effect"
 
 export const text = (description: string) => Schema.String.annotate({ description })
@@ -14,7 +14,7 @@ export const time = (description: string) => Schema.String.annotate({ descriptio
 export const whole = (description: string) =>
   Schema.Int.annotate({ description }).check(Schema.isGreaterThanOrEqualTo(0))
 
-/** An object of anything. */
+/** An object with any content. */
 export const anything = (description: string) => Schema.Record(Schema.String, Schema.Unknown).annotate({ description })
 
 /** An error outside the two payment operations. */

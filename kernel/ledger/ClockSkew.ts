@@ -1,20 +1,21 @@
-// How far this machine's clock is from the ledger's: the minimum of clock minus close time over the last ten ledgers,
-// each taken when it was first seen. The delay of seeing a ledger only adds to it, so the minimum is nearest the truth.
-// Nothing on the money path depends on this machine's clock; an operator should know all the same.
+// The difference between this machine's clock and the ledger's: the minimum of clock minus close time over the last ten
+// ledgers, each measured when it was first seen. A delay before we see a ledger only increases the difference, so the
+// minimum is closest to the truth. Nothing on the money path depends on this machine's clock, but an operator should
+// still learn of a wrong clock.
 
-/** Ledgers over which the least is taken. */
+/** Number of ledgers for the minimum. */
 const ledgersMax = 10
-/** Ledgers after which the measurement is sure enough for a warning. */
+/** Ledgers after which the measurement is certain enough for a warning. */
 const ledgersMin = 3
 /** Seconds beyond which the clock counts as wrong. */
 export const skewSecondsMax = 5
 
 export interface ClockSkew {
-  /** Notes a ledger in the moment in which it is first seen. */
+  /** Records a ledger at the moment when it is first seen. */
   readonly note: (machineMillis: number, closedAtSeconds: number) => void
-  /** Another network's ledgers begin. */
+  /** Resets the measurement: another network's ledgers begin. */
   readonly forget: () => void
-  /** Seconds, positive when this machine is ahead; nothing before a new ledger was seen. */
+  /** Seconds, positive when this machine is ahead; undefined before a new ledger was seen. */
   readonly seconds: () => number | undefined
   readonly isWrong: () => boolean
 }

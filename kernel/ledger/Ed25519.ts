@@ -1,7 +1,8 @@
-// Ed25519 as the ledger checks it. The network refuses a public key or an `R` of small order, because such a signature
-// can be made to fit any message, every encoding that is not canonical, and a scalar at or above the group's order; the
-// native libraries of some runtimes accept some of these. So the form is checked here first, and then the platform's
-// own fast check suffices on every runtime. Seven encodings, each with either sign bit, are all points of small order.
+// Ed25519 by the ledger's rules. The network refuses a public key or an `R` of small order, because such a signature
+// can be made to fit any message. It also refuses every non-canonical encoding, and a scalar at or above the group's
+// order. The native libraries of some runtimes accept some of these. So the form is checked here first, and then the
+// platform's own fast check suffices on every runtime. Seven encodings, each with either sign bit, are all points of
+// small order.
 import type { Crypto } from "../platform/Crypto.ts"
 
 const smallOrderHex = [
@@ -41,7 +42,7 @@ const isBelow = (bytes: Uint8Array, at: number, mask: number, bound: Uint8Array)
 
 /**
  * Whether a key and a signature have the form that the ledger demands: 32 and 64 bytes, canonical, neither point of
- * small order. A check that the runtime's library adds says the rest.
+ * small order. The check of the runtime's library completes it.
  */
 export const hasLedgerForm = (publicKey: Uint8Array, signature: Uint8Array): boolean =>
   publicKey.length === 32 &&

@@ -1,5 +1,5 @@
-// What an included transaction shows of itself, read from the ledger's answer. Amounts are atomic units, fees stroops.
-// `transfers` is None when the meta could not be decoded: the status alone is then what is known.
+// The content of an included transaction, read from the ledger's answer. Amounts are atomic units, fees stroops.
+// `transfers` is None if the meta could not be decoded: then only the status is available.
 import type { xdr } from "@stellar/stellar-sdk/base"
 import type { Option } from "effect"
 import type { TransferEvent } from "../stellar/TransferEvents.ts"
@@ -17,10 +17,8 @@ export interface ExecutedTransaction {
   readonly feeChargedStroops: bigint
   readonly succeeded: boolean
   readonly transfers: Option.Option<ReadonlyArray<TransferEvent>>
-  /**
-   * Every contract event in order, for a scheme that has events of its own; absent when the meta could not be decoded.
-   */
+  /** Every contract event in order, for a scheme with its own events; absent if the meta could not be decoded. */
   readonly contractEvents?: ReadonlyArray<xdr.ContractEventWire>
-  /** What its operations did to the ledger's entries, in order; absent like the events. */
+  /** Changes that the transaction's operations made to ledger entries, in order; absent like the events. */
   readonly entryChanges?: ReadonlyArray<xdr.LedgerEntryChangeWire>
 }

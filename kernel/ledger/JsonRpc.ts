@@ -1,8 +1,8 @@
 // JSON-RPC over HTTP, bounded: one deadline a call, one limit for the answer's bytes, ids checked, errors typed. Reads
 // are retried at the next configured endpoint (`askEndpoints.ts`); an endpoint that failed or was slow is ordered last
 // for a while. A submission is sent to one endpoint once. An endpoint is not used before it has confirmed that it
-// serves the right network: another network's answer would decide about nothing. No content of a request or an answer,
-// of an address or a header is logged or put into an error: they may hold signed envelopes and an operator's keys.
+// serves the right network: another network's answer must not decide anything. No content of a request or an answer, of
+// an address or a header is logged or put into an error: they may hold signed envelopes and an operator's keys.
 import { Cause, Clock, Data, Duration, Effect, Result, Schema } from "effect"
 import { Headers } from "effect/http"
 import { headersFor, type RpcHeader } from "../config/rpcHeaders.ts"
@@ -16,19 +16,19 @@ import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import { GetNetwork, JsonRpcAnswer } from "./LedgerWire.ts"
 import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
-/** How long a failed endpoint is ordered behind the others. */
+/** A failed endpoint is ordered behind the others for this long. */
 const penalty = Duration.seconds(10)
-/** How long an endpoint that contradicted the others is ordered behind them. */
+/** An endpoint that contradicted the others is ordered behind them for this long. */
 const distrustNanos = 3_600_000_000_000n
-/** Endpoints whose headers are kept ready. */
+/** Maximum number of endpoints with cached headers. */
 const urlsMax = 64
 /** An answer longer than this is not read. */
 const answerBytesMax = 8 * 1_048_576
 
-/** The endpoint answered, and its answer is an error of the protocol. Asking elsewhere might differ. */
+/** The endpoint answered, and its answer is an error of the protocol. Another endpoint may answer differently. */
 class RpcError extends Data.TaggedError("RpcError")<{ readonly code: number; readonly message: string }> {}
 
-/** The endpoint, or a proxy before it, refused to work just now. */
+/** The endpoint, or a proxy in front of it, refused to work just now. */
 class HttpRefused extends Data.TaggedError("HttpRefused")<{
   readonly status: number
   readonly retryAfterMillis: number
@@ -41,7 +41,7 @@ export interface Endpoints {
     params: unknown,
     answer: Schema.Codec<A, any>
   ) => Effect.Effect<A, LedgerUnavailable>
-  /** The same, with the place of the endpoint that answered. */
+  /** The same, with the position of the endpoint that answered. */
   readonly askWhich: <A>(
     method: string,
     params: unknown,
@@ -60,13 +60,13 @@ export interface Endpoints {
     params: unknown,
     answer: Schema.Codec<A, any>
   ) => Effect.Effect<A, LedgerUnavailable>
-  /** Orders these endpoints, by position, after the others until the next call of this. */
+  /** Orders these endpoints, by position, after the others, until the next call of this function. */
   readonly setUnfit: (endpoints: ReadonlySet<number>) => void
-  /** The positions of all endpoints, in the order in which they are called. */
+  /** The positions of all endpoints, in call order. */
   readonly order: Effect.Effect<ReadonlyArray<number>>
-  /** Orders an endpoint, by position, after those that are not distrusted, for an hour. */
+  /** Orders an endpoint, by position, after all endpoints that are not distrusted, for an hour. */
   readonly distrust: (endpoint: number) => Effect.Effect<void>
-  /** Those that are distrusted now. */
+  /** The endpoints that are distrusted now. */
   readonly distrusted: Effect.Effect<ReadonlyArray<number>>
 }
 
@@ -75,7 +75,7 @@ export interface EndpointOptions {
   readonly urls: ReadonlyArray<string>
   /** Deadline of one call. */
   readonly timeout: Duration.Duration
-  /** The network that an endpoint must serve to be called; absent, every endpoint is. */
+  /** The network that an endpoint must serve to be called; if absent, every endpoint is called. */
   readonly passphrase?: string
   readonly headers?: ReadonlyArray<RpcHeader> | undefined
 }
@@ -93,7 +93,7 @@ const reasonOf = (error: unknown): string =>
           ? String(error._tag)
           : "failed"
 
-/** The pause that a refusal requests, milliseconds; none when it names none that can be read. */
+/** The pause that a refusal requests, milliseconds; 0 without a readable one. */
 const retryAfterOf = (named: string | undefined) =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     const read = named === undefined ? undefined : Headers.parseRetryAfter(named)
@@ -104,7 +104,7 @@ const retryAfterOf = (named: string | undefined) =>
 
 const decodeEnvelope = Schema.decodeUnknownEffect(JsonRpcAnswer)
 
-/** The answer's readers, each made once. */
+/** Decoders of answers, each made once. */
 const makeReaders = () => {
   const readers = new Map<unknown, (value: unknown) => Effect.Effect<unknown, Schema.SchemaError>>()
   return <A>(answer: Schema.Codec<A, any>): ((value: unknown) => Effect.Effect<A, Schema.SchemaError>) => {
@@ -121,7 +121,7 @@ const refused = ({ retryAfter, status }: HttpAnswered) =>
     Effect.fail(new HttpRefused({ status, retryAfterMillis }))
   )
 
-/** An endpoint's answer, as far as it belongs to this call. */
+/** An endpoint's answer, if it belongs to this call. */
 const readAnswer = <A>(
   said: HttpAnswered,
   id: number,
@@ -142,7 +142,7 @@ const readAnswer = <A>(
     })
   })
 
-/** One question to one endpoint, and its answer. */
+/** One request to one endpoint, and its answer. */
 const makeExchange = Effect.fnUntraced(function* (headers: ReadonlyArray<RpcHeader>, timeout: Duration.Duration) {
   const http = yield* HttpCalls
   const timeoutMillis = Duration.toMillis(timeout)
@@ -165,10 +165,10 @@ const makeExchange = Effect.fnUntraced(function* (headers: ReadonlyArray<RpcHead
     })
 })
 
-/** A question to an endpoint, after the first one of all: which network it serves. */
+/** A request to an endpoint. Before the first one, the endpoint must report that it serves the right network. */
 const makeAsking = Effect.fnUntraced(function* (options: EndpointOptions) {
   const exchange = yield* makeExchange(options.headers ?? [], options.timeout)
-  /** Endpoints that have named the right network. */
+  /** Endpoints that have reported the right network. */
   const admitted = new Set<string>()
   const admit = Effect.fnUntraced(function* (url: string) {
     const { passphrase } = yield* exchange(url, "getNetwork", undefined, GetNetwork)
@@ -177,7 +177,7 @@ const makeAsking = Effect.fnUntraced(function* (options: EndpointOptions) {
     admitted.add(url)
   })
 
-  /** Both questions end within the time of one. */
+  /** Both requests end within the time of one. */
   return <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) => {
     const question = exchange(url, method, params, answer)
     return options.passphrase === undefined || admitted.has(url)
@@ -186,7 +186,7 @@ const makeAsking = Effect.fnUntraced(function* (options: EndpointOptions) {
   }
 })
 
-/** Whether an endpoint gave no answer at all, and by which code. */
+/** Whether an endpoint did not answer, or refused by an HTTP status; with the error code. */
 const silentBy = (error: unknown): { readonly isSilent?: true; readonly code?: string } => {
   if (error instanceof HttpRefused) return { isSilent: true, code: `HTTP ${error.status}` }
   if (error instanceof CallFailed)
@@ -203,7 +203,7 @@ const errorIn = (method: string, error: unknown) =>
     retryAfterMillis: error instanceof HttpRefused ? error.retryAfterMillis : 0
   })
 
-/** Endpoints that contradicted others, until when by monotonic time. */
+/** Endpoints that contradicted others, with the end of their distrust by monotonic time. */
 const makeDistrust = () => {
   const until = new Map<number, bigint>()
   return {
@@ -216,10 +216,10 @@ const makeDistrust = () => {
   }
 }
 
-/** Measures whether an endpoint is available. */
+/** Records in a metric whether an endpoint is available. */
 const makeNote = (urls: ReadonlyArray<string>) => {
   const noted = new Map<string, 0 | 1>()
-  /** Called when it changes: a payment makes several calls. */
+  /** Only on a change, because a payment makes several calls. */
   return (url: string, isAvailable: 0 | 1) => {
     if (noted.get(url) === isAvailable) return Effect.void
     noted.set(url, isAvailable)
@@ -259,12 +259,12 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
     Effect.mapError(attempt(url, method, params, answer), ({ unavailable }) => unavailable)
 
   /**
-   * Configured order; endpoints that are off the selected head after the others, then those that contradicted others,
-   * recently failed ones last.
+   * Configured order; endpoints off the selected head come after the others, then endpoints that contradicted others,
+   * then recently failed ones.
    */
   const places = options.urls.map((url, place) => ({ url, place, rank: 0 }))
   const ordered = Effect.map(Clock.monotonicTimeNanos, (now) => {
-    // Of one alone there is no order.
+    // A single endpoint needs no ordering.
     if (places.length === 1) return places
     const rank = (url: string, place: number) =>
       (badUntil.get(url) ?? 0n) > now ? 3 : isDistrusted(place, now) ? 2 : unfit.has(place) ? 1 : 0

@@ -1,9 +1,10 @@
 // The ledger's time, kept by one follower: the current head, the close interval, the inclusion fee. Reading it does no
 // I/O. A reading carries its age, counted since the ledger last advanced, by monotonic time; a caller that depends on
-// it refuses when it is too old rather than guesses. No single endpoint decides for long (`headSelection.ts`), and one
-// that is behind, ahead or silent is called last. The follower polls from when the next ledger is expected until it is
-// there, and wakes every waiter. While no payment is active it skips several ledgers, some seconds at most, and wakes
-// nothing; a payment calls `attend`, and has a reading as fresh as ever before it is verified.
+// it refuses a reading that is too old, and does not guess. A single endpoint never decides for long
+// (`headSelection.ts`). An endpoint that is behind, ahead or silent is called last. The follower starts to poll when
+// the next ledger is expected, polls until it arrives, and wakes every waiter. While no payment is active it skips
+// several ledgers, some seconds at most, and wakes nothing. A payment calls `attend`, and has a fresh reading before it
+// is verified.
 import { Clock, Context, Duration, Effect, Fiber, Latch, Layer, type Scope } from "effect"
 import { reconciler } from "../actor/Actor.ts"
 import { contract } from "../contract/Contract.ts"
@@ -17,30 +18,30 @@ import { makeCloseIntervals, type CloseIntervals } from "./closeInterval.ts"
 import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
 export interface LedgerTime {
-  /** The selected head. It goes back only when the network did, or when a selection was wrong. */
+  /** The selected head. It goes back only if the network did, or if a selection was wrong. */
   readonly sequence: number
   /** Unix seconds of its close. */
   readonly closedAtSeconds: number
-  /** What a ledger with something in it takes now: 0.1 to 60; 1 until it is measured (`activeCloseInterval`). */
+  /** Duration of a ledger with content, now: 0.1 to 60; 1 until it is measured (`activeCloseInterval`). */
   readonly secondsPerLedger: number
-  /** By the fastest clock of an honest client, never slower: 0.1 to 60 (`minClientCloseInterval`). */
+  /** The same by the fastest clock of an honest client, never slower: 0.1 to 60 (`minClientCloseInterval`). */
   readonly fastestSecondsPerLedger: number
-  /** One endpoint's first answer: no proof of anything before the ledger has advanced, or another endpoint agrees. */
+  /** One endpoint's first answer: it proves nothing until the ledger has advanced or another endpoint agrees. */
   readonly isFirstWord: boolean
 }
 
 export interface InclusionFees extends FeeStats {
-  /** The network's current inclusion fee: of a recent refusal, else the median of recent transactions, stroops. */
+  /** The network's current inclusion fee, stroops: from a recent refusal, else the median of recent transactions. */
   readonly asked: bigint
 }
 
-/** What is known of the ledger's time, however old: for operators. */
+/** The ledger's time by the last reading, regardless of its age: for operators. */
 export interface LedgerStatus {
   readonly time: LedgerTime | undefined
   /** Seconds since the ledger last advanced. */
   readonly ageSeconds: number
   readonly isFresh: boolean
-  /** How far this machine's clock is off, seconds, positive when ahead; absent before a new ledger was seen. */
+  /** The error of this machine's clock, seconds, positive when ahead; absent before a new ledger was seen. */
   readonly skewSeconds: number | undefined
   readonly isSkewed: boolean
 }
@@ -52,26 +53,26 @@ const pollMin = 200
 const pollMax = 1_000
 const feeStatsEvery = Duration.seconds(5)
 const feeStatsEveryUnattended = Duration.seconds(30)
-/** How long the fee of a refusal counts; refusals of open settlements repeat it. */
+/** Validity of a fee from a refusal; refusals of open settlements repeat it. */
 const reportedFor = Duration.seconds(30)
-/** Interval at which all endpoints are polled, and sooner while no new ledger comes. */
+/** Poll interval of all endpoints; they are polled sooner while no new ledger arrives. */
 const surveyMillis = 10_000
 const surveyStillMillis = 2_000
-/** How long `attend` lasts, and some ledgers more: the next payment often follows soon. */
+/** Duration of `attend`, extended by some ledgers: the next payment often follows soon. */
 const interestMillis = 10_000
 const interestLedgers = 2
-/** Samples of the close interval before any poll is skipped. */
+/** Samples of the close interval before the follower skips a poll. */
 const pollsBeforeRest = 5
-/** Rest of the follower while idle: as many ledgers as fit, at least one. */
+/** Rest of the follower while idle, milliseconds: as many ledgers as fit, at least one. */
 const restMillis = 9_500
-/** Of a ledger's time: before it is over, the next one is not to be expected. */
+/** Share of a ledger's interval before which the next one is not expected. */
 const restShare = 0.85
-/** The same of the shortest recent interval, while active. */
+/** The same share of the shortest recent interval, while active. */
 const restShareAttended = 0.95
-/** How long a payment waits for a poll. */
+/** Longest time that a payment waits for a poll. */
 const patience = Duration.seconds(1)
 
-/** Says once that this machine's clock is off, and once that it is right again. */
+/** Warns once when this machine's clock is wrong, and logs once when it is right again. */
 const warningOf = (skew: ClockSkew) => {
   let wasSkewed = false
   return Effect.suspend(() => {
@@ -111,7 +112,7 @@ const makeFollower = Effect.gen(function* () {
   let surveyedAt = -Infinity
   let polledAt = -Infinity
 
-  /** All endpoints' answers when the first one is new or unexpected, when nothing advances, and periodically. */
+  /** All endpoints' answers if the first one is new or unexpected, if nothing advances, and periodically. */
   const secondPoll = Effect.fnUntraced(function* (first: LatestLedger, at: number) {
     const relation = belief === undefined ? "first" : relationOf(belief, first, at, pace())
     const isExpected = relation === "same" || relation === "next"
@@ -164,7 +165,7 @@ const makeFollower = Effect.gen(function* () {
   })
 
   const known = (): Polls => ({ advancedAt: belief?.advancedAt, polledAt, paces })
-  /** Fails while an endpoint reports a ledger far ahead that is not confirmed yet. */
+  /** Fails while an endpoint reports a ledger far ahead without confirmation. */
   const noDoubt = Effect.suspend(() => (belief?.candidateAhead === undefined ? Effect.void : Effect.fail(doubted)))
   return { poll, status, pace, known, noDoubt }
 })
@@ -184,7 +185,7 @@ interface Polls {
 const betweenPolls = ({ paces }: Polls, isAttended: boolean): number =>
   Math.min(pollMax, Math.max(pollMin, paces.pace() * (isAttended ? 100 : 250)))
 
-/** Until when no poll is needed: the next ledger, or while idle the last that fits into the rest. */
+/** Time until which no poll is needed: the next ledger, or while idle the last ledger that fits into the rest. */
 const restUntil = ({ advancedAt, paces }: Polls, isAttended: boolean): number => {
   if (advancedAt === undefined || paces.polls() < pollsBeforeRest) return -Infinity
   if (isAttended) return advancedAt + restShareAttended * paces.soonest() * 1_000
@@ -231,7 +232,7 @@ const makeFees = Effect.gen(function* () {
   }
 })
 
-/** Keeps one in a set for as long as the Scope lives. */
+/** Keeps an item in a set while the Scope lives. */
 const within = <A>(set: Set<A>, one: A): Effect.Effect<void, never, Scope.Scope> =>
   Effect.asVoid(
     Effect.acquireRelease(
@@ -240,13 +241,13 @@ const within = <A>(set: Set<A>, one: A): Effect.Effect<void, never, Scope.Scope>
     )
   )
 
-/** Whether payments are active, and until when. */
+/** Whether payments are active, and how long. */
 const makeInterest = (pace: () => number, beganAt: number) => {
   let renewedAt = beganAt
   const isThereAt = (at: number) => at - renewedAt <= interestMillis + interestLedgers * pace() * 1_000
   return {
     isThere: Effect.map(monotonicMillis, isThereAt),
-    /** True when it was there already. */
+    /** True if it was active already. */
     renew: Effect.map(monotonicMillis, (at) => {
       const wasThere = isThereAt(at)
       renewedAt = at
@@ -255,7 +256,7 @@ const makeInterest = (pace: () => number, beganAt: number) => {
   }
 }
 
-/** One poll after a rest, shared by all callers; it is the process's: a caller that hangs up does not end it. */
+/** One poll after a rest, shared by all callers. It belongs to the process: a caller that hangs up does not end it. */
 const makeCatchUp = Effect.fnUntraced(function* <E>(poll: Effect.Effect<void, E>) {
   const scope = yield* Effect.scope
   let done: Effect.Effect<unknown> = Effect.void
@@ -276,30 +277,30 @@ const currentOf = ({ isFresh, time }: LedgerStatus): Effect.Effect<LedgerTime, L
 export class LedgerClock extends Context.Service<
   LedgerClock,
   {
-    /** The newest reading; fails when there is none or the ledger has not advanced for 30 s. */
+    /** The newest reading; fails without one, or if the ledger has not advanced for 30 s. */
     readonly now: Effect.Effect<LedgerTime, LedgerUnavailable>
     /**
-     * A reading taken now, by a call of its own; for a decision that the newest reading may be too old for. Fails too
-     * while a ledger far ahead is unconfirmed: then what seems too far may not be.
+     * A reading taken now, by a separate call; for a decision that may need a newer reading. Also fails while a ledger
+     * far ahead is unconfirmed: a bound that seems too far may then be right.
      */
     readonly fresh: Effect.Effect<LedgerTime, LedgerUnavailable>
-    /** What is known, however old. */
+    /** The last reading, regardless of its age. */
     readonly status: Effect.Effect<LedgerStatus>
-    /** Recent inclusion fees; the network's minimum while none are known. */
+    /** Recent inclusion fees; the network's minimum until some are measured. */
     readonly fees: Effect.Effect<InclusionFees>
     /** Records the inclusion fee that a node required when it refused a bid, stroops. */
     readonly noteAsked: (stroops: bigint) => Effect.Effect<void>
-    /** A payment was received: ledgers are followed closely from now on. Never waits, never fails. */
+    /** Reports a received payment: the follower polls closely from now on. Never waits, never fails. */
     readonly attend: Effect.Effect<void>
-    /** Waits for the poll that a rest has made necessary, or for the first of all, a second at most; never fails. */
+    /** Waits for the poll that a rest has made necessary, or for the first poll, a second at most; never fails. */
     readonly caughtUp: Effect.Effect<void>
-    /** True if a payment was received recently. Maintenance tasks may poll less often otherwise. */
+    /** True if a payment was received recently. Otherwise maintenance tasks may poll less often. */
     readonly isAttended: Effect.Effect<boolean>
     /** Resolves with the next new ledger. */
     readonly nextLedger: Effect.Effect<void>
     /**
-     * Runs `onLedger` after each new ledger for as long as the Scope lives; while idle, only when the head changed
-     * discontinuously. It must not wait.
+     * Runs `onLedger` after each new ledger while the Scope lives; while idle, only if the head changed
+     * discontinuously. `onLedger` must not wait.
      */
     readonly subscribe: (onLedger: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
   }
@@ -353,5 +354,5 @@ export class LedgerClock extends Context.Service<
   )
 }
 
-/** The ledger driver: the clock that follows the ledger. */
+/** The contract of the clock that follows the ledger. */
 export const ledgerContract = contract("ledger", LedgerClock)

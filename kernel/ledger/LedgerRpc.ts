@@ -1,6 +1,6 @@
-// The ledger's RPC as this program needs it: few methods, typed answers, one expected error. Answers are verified as
-// far as possible: hashes are recomputed from the envelopes, a transaction's status is read before its meta. Calls are
-// bounded in time and bytes; reads may be retried at another endpoint, a submission is never retried automatically.
+// The ledger's RPC for this program: few methods, typed answers, one expected error. Answers are verified as far as
+// possible: hashes are recomputed from the envelopes, a transaction's status is read before its meta. Calls are bounded
+// in time and bytes; reads may be retried at another endpoint, a submission is never retried automatically.
 import { Context, type Effect, Option } from "effect"
 import { contract } from "../contract/Contract.ts"
 import type { Envelope } from "../stellar/Envelope.ts"
@@ -20,17 +20,17 @@ export interface LatestLedger {
   readonly endpoint: number
 }
 
-/** A node's answer to a submission. No answer ends a settlement (rules 3). */
+/** A node's answer to a submission. An answer does not end a settlement (rules 3). */
 export type SendAnswer =
   | { readonly _tag: "Pending" }
   | { readonly _tag: "Duplicate" }
   | { readonly _tag: "TryAgainLater" }
   /**
-   * Refused by the node's queue; `code` is the transaction result's name, such as `txBadSeq`. `askedStroops`: what a
-   * bid for inclusion must be, when the node says so.
+   * Refused by the node's queue; `code` is the transaction result's name, such as `txBadSeq`. `askedStroops`: the
+   * required inclusion bid, if the node reports it.
    */
   | { readonly _tag: "Error"; readonly code: string; readonly askedStroops?: bigint }
-  /** No credible answer: it may or may not have arrived. */
+  /** No credible answer: the transaction may or may not have arrived. */
   | { readonly _tag: "Lost"; readonly message: string }
 
 export type TransactionAnswer =
@@ -46,12 +46,12 @@ export interface ScanRequest {
   readonly fromLedger: number
   /** Default: the newest. */
   readonly toLedger?: number
-  /** Which transactions to decode, by the hash they were included under (hex; the outer one of a fee bump). */
+  /** Selects the transactions to decode, by their hash on the ledger (hex; the outer one of a fee bump). */
   readonly matches: (hash: string) => boolean
 }
 
 export interface ScanAnswer {
-  /** Every ledger from the requested one to this one was scanned; before `fromLedger` when none was. */
+  /** Every ledger from the requested one to this one was scanned; below `fromLedger` if no ledger was scanned. */
   readonly scannedTo: number
   /** The oldest ledger of the node's history. */
   readonly oldestLedger: number
@@ -64,15 +64,18 @@ export type SimulationAnswer =
       readonly latestLedger: number
       /** `minResourceFee`, stroops. */
       readonly resourceFeeStroops: bigint
-      /** XDR of SorobanTransactionData, resource fee inside. */
+      /** XDR of SorobanTransactionData, including the resource fee. */
       readonly sorobanDataXdr: Uint8Array
       /** Archived entries that the transaction restores itself (protocol 23 and later); the fee covers them. */
       readonly restoredEntries?: number
       /** XDR of DiagnosticEvents, in order. */
       readonly eventsXdr: ReadonlyArray<Uint8Array>
-      /** XDR of the ScVal that the call returns, where the node says it. */
+      /** XDR of the ScVal that the call returns, if the node reports it. */
       readonly resultXdr?: Uint8Array
-      /** XDR of SorobanAuthorizationEntries that a recording simulation proposes; those sent, in an enforcing one. */
+      /**
+       * XDR of SorobanAuthorizationEntries: the proposed ones of a recording simulation, the sent ones of an enforcing
+       * simulation.
+       */
       readonly authXdr: ReadonlyArray<Uint8Array>
     }
   /**
@@ -81,13 +84,13 @@ export type SimulationAnswer =
    */
   | { readonly _tag: "Refused"; readonly latestLedger: number; readonly code: string; readonly detail: string }
   /**
-   * Archived entries need a separate restore transaction, for this many stroops where the node says so: the resource
-   * data does not restore them.
+   * Archived entries need a separate restore transaction, because the resource data does not restore them. Its fee in
+   * stroops, if the node reports it.
    */
   | { readonly _tag: "RestoreRequired"; readonly latestLedger: number; readonly restoreStroops?: bigint }
 
 export interface EventsAnswer {
-  /** Every event up to this ledger is here; of those after it perhaps some. */
+  /** Every event up to this ledger is included; of later events perhaps some. */
   readonly latestLedger: number
   /** In the ledger's order. */
   readonly events: ReadonlyArray<{ readonly ledger: number; readonly event: ContractEvent }>
@@ -96,18 +99,18 @@ export interface EventsAnswer {
 export interface SnapshotQuery {
   /** Address, G… */
   readonly channel: string
-  /** Absent when it is unknown. */
+  /** Absent if unknown. */
   readonly nonce: { readonly address: string; readonly nonce: bigint } | undefined
 }
 
 export interface SnapshotAnswer {
-  /** Absent when the account is not on the ledger. */
+  /** Absent if the account is not on the ledger. */
   readonly sequence: bigint | undefined
-  /** The ledger in which the nonce was used; an entry that is gone reads as unspent. */
+  /** The ledger in which the nonce was used; a deleted entry reads as unspent. */
   readonly nonce: number | "unspent" | "unknown"
 }
 
-/** One endpoint's own answers: no other endpoint is called when it fails. */
+/** The answers of one endpoint only: no other endpoint is called when it fails. */
 export interface EndpointReader {
   /** By its position in the settings. */
   readonly endpoint: number
@@ -119,8 +122,8 @@ interface LedgerReads {
   /** Reads a transaction by inner or outer hash, hex. */
   readonly transaction: (hash: string) => Effect.Effect<TransactionAnswer, LedgerUnavailable>
   /**
-   * Channels, and with each the nonce of the authorization it carries, all as of one ledger, in the requested order. At
-   * most 100.
+   * Channels, each with the nonce of the authorization that it carries, all as of one ledger, in the requested order.
+   * At most 100.
    */
   readonly snapshots: (asked: ReadonlyArray<SnapshotQuery>) => Effect.Effect<
     {
@@ -137,7 +140,7 @@ interface LedgerReads {
 export interface LedgerHeader {
   /** Hex. */
   readonly hash: string
-  /** No ledger before it has transactions. */
+  /** The ledgers before it contain no transactions. */
   readonly isFirst: boolean
 }
 
@@ -152,16 +155,16 @@ export class LedgerRpc extends Context.Service<
   LedgerRpc,
   {
     readonly latestLedger: Effect.Effect<LatestLedger, LedgerUnavailable>
-    /** Every endpoint's own answer, requested concurrently; endpoints that do not answer are left out. */
+    /** Every endpoint's own answer, requested concurrently; silent endpoints are left out. */
     readonly latestLedgers: Effect.Effect<ReadonlyArray<LatestLedger>>
-    /** Sets the endpoints that are off the selected head: they are called last, until the next call of this. */
+    /** Sets the endpoints off the selected head: they are called last, until the next call of this function. */
     readonly setUnfit: (endpoints: ReadonlySet<number>) => Effect.Effect<void>
     readonly feeStats: Effect.Effect<FeeStats, LedgerUnavailable>
     /** `envelope` is base64 XDR. Auth entries in it are enforced; without any, they are recorded. */
     readonly simulate: (envelope: string) => Effect.Effect<SimulationAnswer, LedgerUnavailable>
     /**
-     * Sends once, and again when an open connection turns out to be closed: a transaction counts once, however often it
-     * is sent. A lost answer is a result, not an error. `outerHash` is ours; an answer with another hash is Lost.
+     * Sends once, and again if an open connection turns out to be closed: repeated sending of a transaction counts
+     * once. A lost answer is a result, not an error. `outerHash` is ours; an answer with another hash is Lost.
      */
     readonly send: (envelope: string, outerHash: string) => Effect.Effect<SendAnswer>
     readonly transaction: LedgerReads["transaction"]
@@ -177,15 +180,15 @@ export class LedgerRpc extends Context.Service<
     readonly snapshots: LedgerReads["snapshots"]
     /** A ledger of a node's history; fails for any other. */
     readonly header: (sequence: number) => Effect.Effect<LedgerHeader, LedgerUnavailable>
-    /** Every endpoint except this one, in the order in which they are called: empty with one endpoint. */
+    /** Every endpoint except this one, in call order; empty with one endpoint. */
     readonly others: (endpoint: number | undefined) => Effect.Effect<ReadonlyArray<EndpointReader>>
-    /** Calls an endpoint that contradicted the others after them, for an hour. */
+    /** Moves an endpoint that contradicted the others behind them in call order, for an hour. */
     readonly distrust: (endpoint: number) => Effect.Effect<void>
     /** The endpoints that are distrusted now. */
     readonly distrusted: Effect.Effect<ReadonlyArray<number>>
     /**
-     * Values of contracts' data entries as of one ledger, by their base64 keys; those that a node does not show are
-     * absent. At most 200.
+     * Values of contracts' data entries as of one ledger, by their base64 keys; missing entries are absent. At most
+     * 200.
      */
     readonly contractData: (
       keys: ReadonlyArray<string>
@@ -194,21 +197,24 @@ export class LedgerRpc extends Context.Service<
       LedgerUnavailable
     >
     /**
-     * The events that a contract published, from a ledger on. Fails when a node's history begins later or ends before
-     * it, and when there are more than one reading covers: 10,000 events or ledgers.
+     * The events that a contract published, from a ledger on. Fails if a node's history begins after that ledger or
+     * ends before it, and if the range exceeds one reading: 10,000 events or ledgers.
      */
     readonly contractEvents: (contract: string, fromLedger: number) => Effect.Effect<EventsAnswer, LedgerUnavailable>
-    /** The sha256, hex, of a contract's code; None when it does not exist, or has no code of its own. */
+    /**
+     * The sha256, hex, of a contract's code; None if it does not exist, or has no code, like the network's asset
+     * contracts.
+     */
     readonly codeHash: (contract: string) => Effect.Effect<Option.Option<string>, LedgerUnavailable>
     /**
-     * What these addresses hold of the asset behind a contract; those without an entry are absent, the issuer has no
-     * bounds. None for a contract that is no asset of the network.
+     * The balances of these addresses in the asset behind a contract. Addresses without an entry are absent; the
+     * issuer's balance is unbounded. None for a contract that is not an asset of the network.
      */
     readonly holdings: (
       contract: string,
       addresses: ReadonlyArray<string>
     ) => Effect.Effect<Option.Option<ReadonlyMap<string, Holding>>, LedgerUnavailable>
-    /** Whether the nonce of an address credential is spent and still live on the ledger. */
+    /** Whether the nonce of an address credential is used up and still live on the ledger. */
     readonly nonceSpent: (
       address: string,
       nonce: bigint

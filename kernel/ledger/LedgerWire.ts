@@ -1,5 +1,5 @@
-// The JSON answers of a Stellar RPC (protocol methods of stellar-rpc 28), only the fields that are read. Unknown fields
-// are ignored; numbers that the RPC writes as strings are strings here too.
+// The JSON answers of a Stellar RPC (protocol methods of stellar-rpc 28), only with the fields that we read. Unknown
+// fields are ignored; numbers that the RPC writes as strings are strings here too.
 import { Schema } from "effect"
 
 const Count = Schema.Natural

@@ -1,34 +1,37 @@
-// Retries and failover of repeatable calls among endpoints as providers run them: in turn, the next one as soon as one
-// fails or is slow, and all of them again, after a pause, while their answer was a refusal to work just now (429, 5xx).
-// A provider that names its pause (`Retry-After`) is not called before. All of it ends within the timeout of one call,
-// so a caller waits no longer than for a silent endpoint.
+// Retries and failover of repeatable calls among endpoints of providers. We call them in turn, the next one as soon as
+// one fails or is slow. After a pause we call all of them again, while they refuse to work just now (429, 5xx). A
+// provider that requests a pause (`Retry-After`) is not called before its end. Everything ends within the timeout of
+// one call, so a caller waits no longer than for a silent endpoint.
 import { Clock, Data, Duration, Effect, Exit, Fiber, Option, Random, Schedule } from "effect"
 import type { LedgerUnavailable } from "./LedgerUnavailable.ts"
 
 /** Rounds after the first. */
 const retriesMax = 3
-/** The first pause at most; each later one is twice as long. */
+/** Maximum first pause; each later one is twice as long. */
 const firstPauseMillis = 150
-/** The next endpoint is called beside a silent one after this share of a call's timeout, at most this long. */
+/**
+ * The next endpoint is called in addition to a silent one after this fraction (one in four) of a call's timeout, at
+ * most this long.
+ */
 const slowShare = 4
 const slowMillisMax = 1_000
 
-/** Why a question to one endpoint has no answer. */
+/** The reason why a request to one endpoint failed. */
 export class CallError extends Data.TaggedError("CallError")<{
   readonly unavailable: LedgerUnavailable
-  /** The endpoint refused to work just now: the same question may be answered a moment later. */
+  /** The endpoint refused to work just now: it may answer the same request a moment later. */
   readonly isPassing: boolean
-  /** The pause it requests. */
+  /** The requested pause. */
   readonly retryAfterMillis: number
 }> {}
 
 export interface Asked<A> {
   readonly ask: Effect.Effect<A, CallError>
-  /** Called when an endpoint had not answered and the next was called. */
+  /** Called when an endpoint had not answered yet and the next one was called. */
   readonly slow: Effect.Effect<void>
 }
 
-/** One after another until one answers; one that is slow may still win. */
+/** Calls one after another until one answers; a slow endpoint may still win. */
 const inTurn = <A>(asked: ReadonlyArray<Asked<A>>, patience: Duration.Duration): Effect.Effect<A, CallError> => {
   const [first, ...others] = asked
   if (others.length === 0) return first!.ask
@@ -49,12 +52,12 @@ const firstOr = Effect.fnUntraced(function* <A>(
 
 const doubled = Schedule.setInputType<CallError>()(Schedule.exponential(firstPauseMillis))
 
-/** Between half and all of each, and no shorter than the provider requests. */
+/** Between half and all of each pause, and no shorter than the provider requests. */
 const jittered = Schedule.modifyDelay(doubled, ({ duration, input: { retryAfterMillis } }) =>
   Effect.map(Random.next, (random) => Math.max(Duration.toMillis(duration) * (0.5 + random / 2), retryAfterMillis))
 )
 
-/** The pauses before later rounds, of which none ends after `millis` since `startedAt`. */
+/** The pauses before later rounds; each ends within `millis` after `startedAt`. */
 const pauses = (startedAt: bigint, millis: number) =>
   Schedule.while(jittered, ({ attempt, duration, input: { isPassing } }) =>
     Effect.map(Clock.monotonicTimeNanos, (now) => {
@@ -65,7 +68,7 @@ const pauses = (startedAt: bigint, millis: number) =>
 
 /**
  * The first answer of any endpoint. `round` names the endpoints in the current order. The schedule begins with the
- * first failure: a call that is answered, as nearly every one, pays nothing for it.
+ * first failure, so a call without a failure, as nearly all are, costs nothing extra.
  */
 export const askEndpoints = <A>(
   round: Effect.Effect<ReadonlyArray<Asked<A>>>,

@@ -1,6 +1,6 @@
-// Checks at startup which network each configured endpoint serves. An endpoint that serves another network, or does not
-// answer, is warned about and shown in the readiness body; it is polled until all are right. Outside pubnet the process
-// starts all the same; such an endpoint is not used, so settling is busy until one is right (rules 2, S73).
+// Checks at startup that each configured endpoint serves the right network. An endpoint that serves another network, or
+// does not answer, is reported by a warning and in the readiness body; we poll until all are right. Outside pubnet the
+// process starts anyway. Such an endpoint is not used, so settling is busy until one is right (rules 2, S73).
 import { Duration, Effect } from "effect"
 import { reconciler } from "../actor/Actor.ts"
 import { Health, type HealthReport } from "../health/Health.ts"
@@ -8,7 +8,9 @@ import { checkEndpoints, type LedgerRpcOptions } from "./makeLedgerRpc.ts"
 
 type Checked = { readonly endpoint: number; readonly state: string }
 
-/** The problem, its consequence, the remedy; an endpoint is named by position, since its address may hold a key. */
+/**
+ * The problem, its consequence, the remedy; an endpoint is identified by position, since its address may hold a key.
+ */
 const sentenceOf = (wrong: ReadonlyArray<Checked>, all: number): string => {
   const which = wrong.map(({ endpoint, state }) => `endpoint ${endpoint + 1} of ${all} is ${state}`).join(", ")
   const follows = wrong.length === all ? "settle is busy until one is right" : "the others are used"

@@ -1,26 +1,33 @@
-// The ledger's close interval, measured by polls that saw a new ledger. A burst of ledgers in one poll, or an endpoint
-// that was unavailable, says nothing about the next ledger. A payment client counts both, and by close times, which may
-// run ahead of the clock and let it catch up: its authorization is bounded by the shortest interval it may have read.
+// The ledger's close interval, measured by polls that saw a new ledger. A burst of ledgers in one poll, or an
+// unavailable endpoint, does not predict the next ledger. A payment client counts both, and by close times, which may
+// run ahead of the clock until it catches up. So its authorization is bounded by the shortest interval that it may have
+// read.
 
-/** Until it is measured, the shortest close time that an official client computes with: no honest client is refused. */
+/**
+ * Default until it is measured: the shortest close time that an official client computes with, so that no honest client
+ * is refused.
+ */
 const secondsPerLedgerAssumed = 1
-/** Samples over which the interval is averaged, and how many of the shortest and of the longest are left out. */
+/** Samples of the average, and how many of the shortest and of the longest are left out. */
 const pollsMax = 20
 const pollsMin = 3
 const outliersShare = 0.2
-/** Samples among which the shortest interval is searched. */
+/** Samples in the search for the shortest interval. */
 const soonestPolls = 5
-/** Intervals between the ledgers over which an official client takes the mean. */
+/** Intervals between the ledgers in an official client's mean. */
 const clientIntervals = 19
-/** Samples to search for a client's reading: it signed some ledgers ago, and what it read may be dropped since. */
+/** Samples in the search for a client's reading: it signed some ledgers ago, and its samples may be dropped since. */
 const clientPollsMax = 60
 
-/** One sample, a poll that saw a new ledger: ledgers since the previous one, and the time between, by two clocks. */
+/**
+ * One sample, a poll that saw a new ledger: ledgers since the previous sample, and the time between them, by two
+ * clocks.
+ */
 export interface PollObservation {
   readonly ledgers: number
-  /** That elapsed here. */
+  /** Elapsed time on this machine. */
   readonly millis: number
-  /** Between the two closes, by the ledger's own close times. */
+  /** Time between the two closes, by the ledger's own close times. */
   readonly closeSeconds: number
 }
 
@@ -29,8 +36,9 @@ const sumOf = (polls: ReadonlyArray<PollObservation>, what: keyof PollObservatio
   polls.reduce((sum, poll) => sum + poll[what], 0)
 
 /**
- * The last 20 samples; undefined when there are fewer. Those with the shortest and the longest interval are left out: a
- * burst (a friendbot that closes immediately) and a gap (an unavailable endpoint) say nothing about the close interval.
+ * The last 20 samples; undefined if there are fewer. The samples with the shortest and the longest interval are left
+ * out: a burst (a friendbot that closes immediately) and a gap (an unavailable endpoint) do not show the close
+ * interval.
  */
 const usual = (seen: ReadonlyArray<PollObservation>): ReadonlyArray<PollObservation> | undefined => {
   const polls = seen.slice(-pollsMax)
@@ -49,8 +57,8 @@ export const meanCloseInterval = (seen: ReadonlyArray<PollObservation>): number 
 }
 
 /**
- * The same of ledgers that have something in them. A local ledger whose close times have run ahead of the clock leaves
- * out empty ones until the clock has caught up: by its close times it is as fast as ever, and so it is for payments.
+ * The same for ledgers with content. A local ledger with close times ahead of the clock leaves out empty ledgers until
+ * the clock has caught up. By its close times it is as fast as before, and so it is for payments.
  */
 export const activeCloseInterval = (seen: ReadonlyArray<PollObservation>): number => {
   const polls = usual(seen)
@@ -59,7 +67,7 @@ export const activeCloseInterval = (seen: ReadonlyArray<PollObservation>): numbe
     : Math.min(meanCloseInterval(seen), bounded(sumOf(polls, "closeSeconds") / sumOf(polls, "ledgers")))
 }
 
-/** The shortest recent interval, seconds, 0.1 to 60, by either clock: no next ledger comes much sooner. */
+/** The shortest recent interval, seconds, 0.1 to 60, by either clock: the next ledger does not come much sooner. */
 export const minCloseInterval = (seen: ReadonlyArray<PollObservation>): number =>
   bounded(
     Math.min(
@@ -69,7 +77,7 @@ export const minCloseInterval = (seen: ReadonlyArray<PollObservation>): number =
     )
   )
 
-/** The mean of as many samples before `end` as a client reads, by the faster clock; undefined when they are fewer. */
+/** The mean of as many samples before `end` as a client reads, by the faster clock; undefined if there are fewer. */
 const clientMean = (polls: ReadonlyArray<PollObservation>, end: number): number | undefined => {
   let [ledgers, millis, closeSeconds] = [0, 0, 0]
   for (let at = end - 1; at >= 0 && ledgers < clientIntervals; at--) {
@@ -82,9 +90,9 @@ const clientMean = (polls: ReadonlyArray<PollObservation>, end: number): number 
 
 /**
  * Seconds per ledger, 0.1 to 60, of the fastest clock that an honest client may have now: a client takes the plain mean
- * of the last ledgers when it signs, by their close times. Bursts that the interval leaves out are in it, and others
- * may have become slower since. Until twice as many have been seen since the start, or since a change of the head, it
- * may have read any interval.
+ * of the last ledgers when it signs, by their close times. It includes bursts that the close interval leaves out, and
+ * other ledgers may have become slower since. Until twice as many ledgers were seen since the start, or since a change
+ * of the head, the client may have read any interval.
  */
 export const minClientCloseInterval = (polls: ReadonlyArray<PollObservation>): number => {
   const ledgers = sumOf(polls, "ledgers")
@@ -95,7 +103,7 @@ export const minClientCloseInterval = (polls: ReadonlyArray<PollObservation>): n
   return Math.min(meanCloseInterval(polls), Math.max(0.1, Math.min(...means)))
 }
 
-/** Seconds per ledger by a follower's own polls. */
+/** Seconds per ledger, by a follower's own polls. */
 export interface CloseIntervals {
   readonly note: (poll: PollObservation) => void
   readonly forget: () => void

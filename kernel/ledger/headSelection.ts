@@ -1,10 +1,10 @@
 // Head selection: which ledger is the newest among endpoints that may disagree. Pure. A ledger that continues the
-// selected line is taken immediately, and a short leap when it is reported twice. One far ahead is taken when no
-// endpoint is on the selected line any more, and it advances and closed as much later as its number is higher, or was
-// the only line reported for seconds, half a minute if it does not advance; one below, only when it advances while the
-// selected line does not, or closed later although its number is lower: then the network was reset. Where endpoints
-// contradict each other for long, the majority is right, and of two the one that the other could have become. So wrong
-// answers of one or a few endpoints change nothing, and no wrong selection lasts.
+// selected line is taken immediately; a short leap is taken when it is reported twice. A line far ahead is taken if no
+// endpoint is on the selected line any more, in two cases: it advanced and closed as much later as its number is
+// higher, or it was the only reported line for seconds (half a minute if it does not advance). A line below is taken
+// only if it advances while the selected line does not, or if it closed later although its number is lower: then the
+// network was reset. If endpoints contradict each other for long, the majority is right; of two, the line that the
+// other could have become. So wrong answers of one or a few endpoints change nothing, and no wrong selection lasts.
 import type { LatestLedger } from "./LedgerRpc.ts"
 
 export interface HeadState {
@@ -13,57 +13,57 @@ export interface HeadState {
   readonly advancedAt: number
   /** One endpoint's answer from the start, not confirmed yet: two of its answers may both be wrong. */
   readonly isUnconfirmed: boolean
-  /** The lower ledger that the last poll reported, since then. */
+  /** The lower ledger that the last poll reported. */
   readonly below: LatestLedger | undefined
   /** A line far ahead that every poll since has reported. */
   readonly candidateAhead: CandidateAhead | undefined
-  /** A better line than the selected one as it was first reported. */
+  /** A better line than the selected one, in its first report. */
   readonly competingHead: LatestLedger | undefined
 }
 
 interface CandidateAhead {
-  /** As it was first reported. */
+  /** The line's first report. */
   readonly first: LatestLedger
-  /** When, monotonic milliseconds; later when another line was reported beside it. */
+  /** Monotonic milliseconds since which it is the only line; reset whenever another line is reported too. */
   readonly aloneSince: number
-  /** Polls since then. */
+  /** Polls since the first report. */
   readonly polls: number
 }
 
 export interface HeadObservations {
   readonly first: LatestLedger
-  /** Every endpoint's own answer, requested after the first one; empty when that was not necessary. */
+  /** Every endpoint's own answer, requested after the first one; empty if that was not necessary. */
   readonly second: ReadonlyArray<LatestLedger>
   /** Monotonic milliseconds. */
   readonly at: number
-  /** What a ledger takes, seconds. */
+  /** Duration of a ledger, seconds. */
   readonly closeInterval: number
-  /** This machine's clock, Unix seconds: only to doubt one of two endpoints that lives in the future. */
+  /** This machine's clock, Unix seconds: only to doubt one of two endpoints with a close time in the future. */
   readonly machineSeconds: number
 }
 
 export type HeadUpdate = {
   readonly state: HeadState
-  /** `advanced`: by ledgers that were to be expected; `moved`: elsewhere. */
+  /** `advanced`: by an expected number of ledgers; `moved`: to another place. */
   readonly change: "none" | "advanced" | "moved"
 }
 
-/** Ledgers that may close unseen between two polls, beside three times what the close interval predicts. */
+/** Ledgers that may close unseen between two polls, in addition to three times the prediction of the close interval. */
 const burstMax = 12
-/** A selected line stalled for this long gives way to a lower one that advances: milliseconds, or ledgers. */
+/** Time after which a stalled line is replaced by a lower one that advances: milliseconds, or ledgers. */
 const stillMillis = 10_000
 const stillLedgers = 3
-/** Ledgers that a test network may close in a moment: a leap no longer than this is taken when reported twice. */
+/** Ledgers that a test network may close in a moment: a leap of at most this length is taken when reported twice. */
 const leapMax = 1_000
-/** A longer leap unexplained by its close times must have been the only line for this long, in this many polls. */
+/** A longer leap that its close times do not explain must be the only line for this long, in this many polls. */
 const beyondMillis = 30_000
 const beyondPolls = 5
-/** The same when it moves. */
+/** The same for a line that advances. */
 const beyondMovingMillis = 5_000
-/** Seconds that a close time may be in this machine's future, whose own clock may be wrong. */
+/** Maximum seconds of a close time in this machine's future, because the machine's clock may be wrong. */
 const futureSecondsMax = 3_600
 
-/** How far ahead a ledger may be as the selected line's own continuation. */
+/** Maximum lead of a ledger that continues the selected line. */
 export const reachOf = (belief: HeadState, at: number, pace: number): number =>
   burstMax + Math.ceil((3 * Math.max(0, at - belief.advancedAt)) / (pace * 1_000))
 
@@ -89,7 +89,7 @@ const newestOf = (answers: ReadonlyArray<LatestLedger>): LatestLedger | undefine
 
 const areNear = (a: LatestLedger, b: LatestLedger): boolean => Math.abs(a.sequence - b.sequence) <= burstMax
 
-/** What several answers agree upon. */
+/** A line that several answers agree upon. */
 interface Line {
   readonly newest: LatestLedger
   readonly answers: number
@@ -107,13 +107,14 @@ const linesOf = (answers: ReadonlyArray<LatestLedger>): ReadonlyArray<Line> =>
   })
 
 /**
- * Whether the higher of two lines is what the lower one becomes: as many ledgers later as its close is seconds later.
+ * Whether the higher of two lines can continue the lower one: it is as many ledgers later as its close is seconds
+ * later.
  */
 const continues = (low: LatestLedger, high: LatestLedger, pace: number): boolean =>
   high.closedAtSeconds > low.closedAtSeconds &&
   high.sequence - low.sequence <= burstMax + (3 * (high.closedAtSeconds - low.closedAtSeconds)) / pace
 
-/** Whether line `a` is to be preferred to line `b`. */
+/** Whether line `a` is better than line `b`. */
 const isBetter = (a: Line, b: Line, { machineSeconds, closeInterval: pace }: HeadObservations): boolean => {
   if (a.endpoints !== b.endpoints) return a.endpoints > b.endpoints
   const isHigher = a.newest.sequence > b.newest.sequence
@@ -128,7 +129,7 @@ const bestOf = (lines: ReadonlyArray<Line>, polled: HeadObservations): Line | un
     undefined
   )
 
-/** The belief that begins with a ledger. */
+/** The state that begins with a ledger. */
 const headAt = (newest: LatestLedger, at: number, isFirstWord = false): HeadState => ({
   newest,
   advancedAt: at,
@@ -138,7 +139,7 @@ const headAt = (newest: LatestLedger, at: number, isFirstWord = false): HeadStat
   competingHead: undefined
 })
 
-/** The first selection: a line that two answers report, or the best of what several endpoints say. */
+/** The first selection: a line that two answers report, or the best line of several endpoints. */
 export const initialHead = (polled: HeadObservations): HeadState | undefined => {
   const answers = [polled.first, ...polled.second]
   const isAlone = new Set(answers.map(({ endpoint }) => endpoint)).size === 1
@@ -149,7 +150,7 @@ export const initialHead = (polled: HeadObservations): HeadState | undefined => 
   return best === undefined ? undefined : headAt(best.newest, polled.at, best.endpoints === 1)
 }
 
-/** A better line than the one that is selected and still reported. */
+/** A better line than the selected one, which is still reported. */
 const competingHeadIn = (belief: HeadState, polled: HeadObservations): LatestLedger | undefined => {
   const { at, closeInterval: pace, second } = polled
   const isOwn = ({ newest }: Line) => ["same", "next"].includes(relationOf(belief, newest, at, pace))
@@ -165,11 +166,11 @@ const competingHeadIn = (belief: HeadState, polled: HeadObservations): LatestLed
 /** Reports of a line ahead. */
 interface ObservedAhead extends CandidateAhead {
   readonly newest: LatestLedger
-  /** The number that agree on it, at most one of them from before. */
+  /** The number of answers that agree on it, including at most one earlier answer. */
   readonly answers: number
 }
 
-/** Undefined while an endpoint is on the selected line, which has not stalled itself. */
+/** Undefined while an endpoint is on the selected line and the line has not stalled. */
 const observeAhead = (
   belief: HeadState,
   { at, first, closeInterval: pace, second }: HeadObservations
@@ -205,7 +206,7 @@ const isConfirmedAhead = (
   return reads >= beyondPolls && at - aloneSince >= (hasMoved ? beyondMovingMillis : beyondMillis)
 }
 
-/** A line below that has advanced since the last poll: when the selected one does not, or closed earlier. */
+/** A line below that has advanced since the last poll, while the selected one does not, or closed earlier. */
 const movingBelow = (belief: HeadState, below: LatestLedger, isStill: boolean): boolean =>
   belief.below !== undefined &&
   below.sequence > belief.below.sequence &&
@@ -244,10 +245,10 @@ export const selectHead = (belief: HeadState, polled: HeadObservations): HeadUpd
   return { state: keep({ below, candidateAhead: beyond }), change: "none" }
 }
 
-/** Ledgers an endpoint may be behind the newest one: two close polls may fall on two sides of a close. */
+/** Ledgers an endpoint may be behind the newest one: two concurrent polls may fall on both sides of a close. */
 const lagMax = 2
 
-/** The endpoints whose answer is not on the selected line, or that did not answer. */
+/** The endpoints with an answer off the selected line, or without an answer. */
 export const unfitEndpoints = (
   belief: HeadState,
   second: ReadonlyArray<LatestLedger>,

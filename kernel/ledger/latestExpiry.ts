@@ -2,13 +2,13 @@
 // fastest clock a client may have, and a tolerance.
 import type { LedgerTime } from "./LedgerClock.ts"
 
-/** A client reads the closing times in whole seconds; its clock may run this much faster. */
+/** A client reads close times in whole seconds; its clock may run faster by this factor. */
 const paceTolerance = 0.95
 
 /** Clients compute with 5 s a ledger, or with the measured interval in whole seconds, rounded up, at least one. */
 const secondsPerLedgerOfClients = (measured: number): number => Math.min(5, Math.max(1, measured * paceTolerance))
 
-/** The last ledger that an honest authorization may name. `maxTimeoutSeconds` is what its terms give it. */
+/** The last ledger that an honest authorization may name. `maxTimeoutSeconds` is from its payment terms. */
 export const latestExpiry = (
   { fastestSecondsPerLedger, sequence }: Pick<LedgerTime, "fastestSecondsPerLedger" | "sequence">,
   maxTimeoutSeconds: number,

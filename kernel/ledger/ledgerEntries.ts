@@ -1,5 +1,5 @@
-// The ledger entries that are read: their keys and contents. An entry that was not requested is a contradiction, never
-// an answer.
+// The ledger entries that we read: their keys and contents. An entry outside the request is a contradiction, never an
+// answer.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Result } from "effect"
 import { Base64 } from "effect/encoding"
@@ -9,13 +9,13 @@ import { readXdr } from "../stellar/readXdr.ts"
 import type { SnapshotAnswer, SnapshotQuery } from "./LedgerRpc.ts"
 import type { GetLedgerEntries } from "./LedgerWire.ts"
 
-/** An endpoint may break its lines, or pad otherwise. */
+/** An endpoint may break the text into lines, or pad it differently. */
 export const fromBase64 = (text: string): Uint8Array | undefined =>
   bytesOfBase64(text) ?? Result.getOrUndefined(Base64.decode(text))
 
 type Schema<T> = Parameters<typeof readXdr<T>>[0]
 
-/** A value of the XDR; undefined when the bytes are none. */
+/** A value of the XDR; undefined if the bytes do not encode one. */
 export const decodeBytes = <T>(schema: Schema<T>, bytes: Uint8Array | undefined): T | undefined => {
   if (bytes === undefined) return undefined
   try {
@@ -34,7 +34,7 @@ const keysOf = ({ channel, nonce }: SnapshotQuery) => ({
   nonce: nonce === undefined ? undefined : nonceKey(nonce.address, nonce.nonce)
 })
 
-/** The keys of channels and nonces, each once. */
+/** The keys of channels and nonces, without duplicates. */
 export const snapshotKeys = (asked: ReadonlyArray<SnapshotQuery>): ReadonlyArray<string> => [
   ...new Set(
     asked.flatMap((query) => {
@@ -46,7 +46,7 @@ export const snapshotKeys = (asked: ReadonlyArray<SnapshotQuery>): ReadonlyArray
 
 type Entries = NonNullable<(typeof GetLedgerEntries.Type)["entries"]>
 
-/** The entries of each channel and nonce, in the requested order; or why they are not credible. */
+/** The entries of each channel and nonce, in the requested order; or the reason why they are not credible. */
 export const readSnapshots = (
   asked: ReadonlyArray<SnapshotQuery>,
   entries: Entries

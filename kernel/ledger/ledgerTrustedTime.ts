@@ -1,4 +1,4 @@
-// The time that a replica stores and ages by (`../time/trustedTime.ts`), where there is a ledger.
+// The time that a replica stores and ages by (`../time/trustedTime.ts`), if there is a ledger.
 import { Clock, Effect, Layer } from "effect"
 import { TrustedTime } from "../time/trustedTime.ts"
 import { LedgerClock } from "./LedgerClock.ts"
@@ -6,7 +6,7 @@ import { LedgerClock } from "./LedgerClock.ts"
 /** A ledger closed this long ago casts no doubt on a clock: it may have halted, or not have been polled recently. */
 const aheadMillis = 600_000
 
-/** The machine's time, or the ledger's where the machine's is far ahead of it. */
+/** The machine's time, or the ledger's if the machine is far ahead of it. */
 export const trustedTimeLayer = Layer.effect(
   TrustedTime,
   Effect.map(LedgerClock, ({ status }) =>

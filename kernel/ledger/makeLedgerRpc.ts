@@ -47,7 +47,7 @@ const surveyTimeout = Duration.seconds(2)
 const scanPageMax = 100
 const scanPagesMax = 20
 
-/** What a hash is recomputed with. */
+/** Inputs for recomputing a hash. */
 interface Hashing {
   readonly crypto: Crypto["Service"]
   readonly networkId: Uint8Array
@@ -62,7 +62,7 @@ type IncludedAnswer = Pick<
   readonly ledger?: number
 }
 
-/** The token movements among them; None when there are none to read, or one cannot be read. */
+/** The token movements among the events; None without events, or if one cannot be read. */
 const transfersOf = (events: ReadonlyArray<ContractEvent> | undefined): ExecutedTransaction["transfers"] => {
   if (events === undefined) return Option.none()
   const read = events.map(readEvent)
@@ -70,7 +70,7 @@ const transfersOf = (events: ReadonlyArray<ContractEvent> | undefined): Executed
   return Option.some(read.flatMap((event) => (event._tag === "Moved" ? [event.transfer] : [])))
 }
 
-/** When the ledger closed, as the answer says, or as its header does where an older node says nothing beside it. */
+/** The ledger's close time by the answer, or by the ledger header if an older node's answer lacks it. */
 const closeTimeOf = ({ closeTime, headerXdr }: typeof Wire.GetLatestLedger.Type): number | undefined => {
   const seconds = Number(closeTime ?? decodeWith(xdr.LedgerHeader.schema, headerXdr)?.scpValue.closeTime ?? 0)
   return Number.isSafeInteger(seconds) && seconds > 0 ? seconds : undefined
@@ -84,7 +84,7 @@ const readLatest = Effect.fnUntraced(function* ({
   readonly endpoint: number
 }) {
   const closedAtSeconds = closeTimeOf(answer)
-  // Without it nothing could be bounded in time.
+  // Without it, time bounds would be impossible.
   if (closedAtSeconds === undefined) return yield* contradiction("getLatestLedger", "a ledger without a close time")
   return { sequence: answer.sequence, closedAtSeconds, protocolVersion: answer.protocolVersion, endpoint }
 })
@@ -136,7 +136,7 @@ const makeSend = ({ once }: Endpoints) =>
     Effect.catch((error) => Effect.succeed({ _tag: "Lost", message: error.message } as const))
   )
 
-/** The content of an included transaction, or why it is not credible. */
+/** The content of an included transaction, or the reason why it is not credible. */
 const readIncluded = (
   { crypto, networkId }: Hashing,
   answer: IncludedAnswer,
@@ -169,7 +169,7 @@ const readIncluded = (
   return { executed, envelope }
 }
 
-/** Transactions by their hash, and ledgers scanned for them. */
+/** Transactions by their hash, and scans of ledgers for them. */
 const makeTransactions = ({ askWhich }: Pick<Endpoints, "askWhich">, hashing: Hashing) => {
   const transaction = Effect.fnUntraced(function* (hash: string) {
     const { answer, endpoint } = yield* askWhich("getTransaction", { hash }, Wire.GetTransaction)
@@ -207,8 +207,8 @@ const makeTransactions = ({ askWhich }: Pick<Endpoints, "askWhich">, hashing: Ha
         found.push({ ...included, executed: { ...included.executed, endpoint } })
       }
       const last = transactions.at(-1)
-      // A full page may end within a ledger; one that is not full reaches to the newest ledger of its node, as far as
-      // is certain: a node may scan no more ledgers at a time than the page has places.
+      // A full page may end within a ledger. Any other page reaches to the newest ledger of its node only as far as is
+      // certain: a node may scan no more ledgers at a time than a page has places.
       const isFull = transactions.length >= scanPageMax
       scannedTo = Math.max(
         scannedTo,
@@ -223,7 +223,7 @@ const makeTransactions = ({ askWhich }: Pick<Endpoints, "askWhich">, hashing: Ha
   return { transaction, scan }
 }
 
-/** Entries of the ledger: accounts, holdings, and nonces that were used. */
+/** Entries of the ledger: accounts, holdings, and used nonces. */
 const makeEntries = ({ ask, askWhich }: Pick<Endpoints, "ask" | "askWhich">) => {
   const accounts = Effect.fnUntraced(function* (addresses: ReadonlyArray<string>) {
     const answer = yield* ask("getLedgerEntries", { keys: addresses.map(accountKey) }, Wire.GetLedgerEntries)
@@ -272,7 +272,7 @@ const makeEntries = ({ ask, askWhich }: Pick<Endpoints, "ask" | "askWhich">) => 
     for (const entry of answer.entries ?? []) {
       const data = asked.has(entry.key) ? decodeWith(xdr.LedgerEntryData.schema, entry.xdr) : undefined
       const value = data === undefined ? undefined : readContractData(data)
-      // The entry itself names its key: an answer for another one would be another channel's state.
+      // The entry itself contains its key: an answer with another key would be another channel's state.
       if (value?.key !== entry.key) return yield* contradiction("getLedgerEntries", "an entry that was not asked for")
       values.set(entry.key, value.value)
     }
@@ -320,7 +320,7 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
 export const layer = (options: LedgerRpcOptions): Layer.Layer<LedgerRpc, never, Crypto | HttpCalls> =>
   Layer.effect(LedgerRpc, make(options))
 
-/** Reads each endpoint's network and returns those that do not serve this one (rules 2: checked at startup). */
+/** Reads each endpoint's network and returns the endpoints that serve another one (rules 2: checked at startup). */
 export const checkEndpoints = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
   const { at } = yield* makeEndpoints({ urls: options.urls, timeout: options.timeout, headers: options.headers })
   return yield* Effect.forEach(

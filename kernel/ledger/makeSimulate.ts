@@ -1,5 +1,4 @@
-// A simulation at an endpoint, as its answer describes it: refused, in need of a restore, or with the resources that
-// the transaction will use.
+// A simulation at an endpoint: refused, in need of a restore, or with the resources that the transaction will use.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect } from "effect"
 import { archivedEntriesOf } from "../stellar/Envelope.ts"
@@ -13,7 +12,7 @@ import { readHostError } from "./readHostError.ts"
 /** A fee in an answer. */
 const digits = /^[0-9]{1,18}$/
 
-/** Simulations, whose figures must agree with each other. */
+/** Simulations; the figures of an answer must agree with each other. */
 export const makeSimulate = ({ ask }: Endpoints) =>
   Effect.fnUntraced(function* (envelope: string): Effect.fn.Return<SimulationAnswer, LedgerUnavailable> {
     const answer = yield* ask("simulateTransaction", { transaction: envelope }, Wire.SimulateTransaction)
@@ -25,12 +24,12 @@ export const makeSimulate = ({ ask }: Endpoints) =>
       return yield* contradiction("simulateTransaction", "a success without resource data")
     }
     const restoredEntries = archivedEntriesOf(data)
-    // A node whose protocol needs a separate restore transaction announces it, and marks nothing.
+    // A node with a protocol that needs a separate restore transaction announces it, and marks no entries.
     if (answer.restorePreamble && restoredEntries === 0) {
       const fee = answer.restorePreamble.minResourceFee ?? ""
       return { _tag: "RestoreRequired", latestLedger, ...(digits.test(fee) ? { restoreStroops: BigInt(fee) } : {}) }
     }
-    // The data's own fee is what would be paid; the other figure is what ceilings and budget are held to.
+    // The transaction pays the fee in its data, while ceilings and budget are checked against the other figure.
     if (data.resourceFee !== BigInt(answer.minResourceFee!)) {
       return yield* contradiction("simulateTransaction", "two resource fees that differ")
     }

@@ -1,6 +1,6 @@
-// The events that one contract published from a ledger on, page after page. An answer counts only when it is whole:
-// every event of every ledger up to the newest that it names is there, or the reading fails. A node whose history
-// begins later, or that is behind the ledger that was asked for, refuses by itself.
+// The events that one contract published from a ledger on, page after page. Only a complete answer counts: it has every
+// event of every ledger up to its newest ledger, or the reading fails. A node with a later history, or a node that is
+// behind the requested ledger, refuses by itself.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect, type Schema } from "effect"
 import { type ContractEvent, publishedEvent } from "../stellar/TransferEvents.ts"
@@ -13,7 +13,7 @@ import { GetEvents } from "./LedgerWire.ts"
 /** Events of one page, and pages of one reading. */
 const pageMax = 1_000
 const pagesMax = 10
-/** Ledgers that a node scans at a time at most; a reading of more would end before the newest one. */
+/** Maximum number of ledgers that a node scans at a time; a longer reading would end before the newest one. */
 const ledgersMax = 10_000
 
 type Ask = <A>(method: string, params: unknown, answer: Schema.Codec<A, any>) => Effect.Effect<A, LedgerUnavailable>
@@ -45,7 +45,7 @@ export const readContractEvents = (ask: Ask) =>
           ? { startLedger: fromLedger, pagination: { limit: pageMax } }
           : { pagination: { cursor, limit: pageMax } }
       const answer: typeof GetEvents.Type = yield* ask("getEvents", { filters, ...where }, GetEvents)
-      // What a later page's node has beyond the first one's newest ledger may not be all of it.
+      // Beyond the first page's newest ledger, the events of a later page may be incomplete.
       latestLedger = page === 0 ? answer.latestLedger : Math.min(latestLedger, answer.latestLedger)
       if (latestLedger - fromLedger >= ledgersMax) return yield* contradiction("more ledgers than one reading covers")
       for (const one of answer.events ?? []) {

@@ -6,7 +6,7 @@ import { decodeWith } from "./ledgerEntries.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import * as Wire from "./LedgerWire.ts"
 
-/** The network's first ledgers: the second one follows the genesis, which has no transactions. */
+/** The network's first ledgers: the second one follows the genesis, which contains no transactions. */
 const firstLedgers = 2
 
 export const readHeader = (ask: Endpoints["ask"]) =>

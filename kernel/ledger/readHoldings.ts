@@ -1,12 +1,12 @@
-// Reads what addresses hold of the asset behind a contract: first the contract's instance, which names the asset, then
-// the entries that hold it.
+// Reads the balances of addresses in the asset behind a contract: first the contract's instance, which names the asset,
+// then the entries with the balances.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option } from "effect"
 import { type Holding, holdingKey, readHeldAsset, readHolding } from "../stellar/Holding.ts"
 import { instanceKey } from "../stellar/LedgerEntry.ts"
 import { decodeWith } from "./ledgerEntries.ts"
 
-/** What the issuer of an asset has of it. */
+/** The balance of an asset's issuer. */
 const unbounded: Holding = { spendable: (1n << 127n) - 1n, room: (1n << 127n) - 1n, isAuthorized: true }
 
 interface Entry {
@@ -14,7 +14,7 @@ interface Entry {
   readonly xdr: string
 }
 
-/** `ask` reads the entries of these keys; those that are not on the ledger are left out. */
+/** `ask` reads the entries of these keys; entries that do not exist on the ledger are left out. */
 export const readHoldings = <E>(ask: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Entry>, E>) =>
   Effect.fnUntraced(function* (contract: string, addresses: ReadonlyArray<string>) {
     const [named] = yield* ask([instanceKey(contract)])

@@ -1,5 +1,5 @@
-// Transaction results by name, and what a node says when its queue refuses a submission: the result's name and, for one
-// whose fee is too low, the bid that would be enough.
+// Names of transaction results, and the content of a refusal by a node's queue: the result's name and, if the fee is
+// too low, a sufficient bid.
 import type { xdr } from "@stellar/stellar-sdk/base"
 import { Result } from "effect"
 import { bumpedIn, readEnvelope, resourceFeeOf } from "../stellar/Envelope.ts"
@@ -26,7 +26,7 @@ const resultCodes: Readonly<Record<number, string>> = {
   [-17]: "txSorobanInvalid"
 }
 
-/** The name of a result: of the transaction inside, when a fee bump carries one. */
+/** The name of a result: of the inner transaction, if a fee bump carries one. */
 const codeOf = (result: xdr.TransactionResultWire | undefined): string => {
   if (result === undefined) return "unknown"
   const outer = resultCodes[result.result.code] ?? String(result.result.code)
@@ -35,14 +35,14 @@ const codeOf = (result: xdr.TransactionResultWire | undefined): string => {
   return inner ?? outer
 }
 
-/** What a bump offers beside its bid: the resource fee of the transaction in it. */
+/** The part of a bump's fee in addition to its bid: the resource fee of the inner transaction. */
 const resourceStroopsOf = (envelope: string): bigint => {
   const read = Result.getOrUndefined(readEnvelope(envelope))
   const inner = read === undefined ? undefined : bumpedIn(read)
   return (inner === undefined ? undefined : resourceFeeOf(inner)) ?? 0n
 }
 
-/** A refusal by the queue; one for its fee includes the whole fee that would be enough. */
+/** A refusal by the queue; a refusal for the fee includes the whole sufficient fee. */
 export const readRefusal = (envelope: string, result: xdr.TransactionResultWire | undefined) => {
   const code = codeOf(result)
   const enough = code === "txInsufficientFee" ? (result?.feeCharged ?? 0n) : 0n

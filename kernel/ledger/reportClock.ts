@@ -1,5 +1,5 @@
 // Readiness of the ledger clock: the newest ledger, its age, this machine's clock skew, and the inclusion fee. Degraded
-// while no ledger comes, the clock is wrong, or endpoints contradict each other; readiness itself never depends on it
+// while no ledger arrives, the clock is wrong, or endpoints contradict each other; readiness itself never depends on it
 // (rules 2).
 import { Effect } from "effect"
 import { Health, type HealthReport } from "../health/Health.ts"
@@ -8,7 +8,7 @@ import { LedgerRpc } from "./LedgerRpc.ts"
 
 const oneDecimal = (value: number): number => Math.round(value * 10) / 10
 
-/** Reports for as long as the Scope lives. */
+/** Reports while the Scope lives. */
 export const reportClock = Effect.gen(function* () {
   const health = yield* Health
   const clock = yield* LedgerClock

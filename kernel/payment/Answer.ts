@@ -1,10 +1,10 @@
-// What verify and settle say, as values. They are made in `answers.ts`, spelled in `Wire.ts`, and never fail on a
-// payment's account.
+// The answers of verify and settle, as values. `answers.ts` makes them and `Wire.ts` encodes them; they never fail
+// because of a payment.
 import type { Option } from "effect"
 import type { SettlementRecord } from "../settlement/store/Settlements.ts"
 import type { Refusal } from "./Refusal.ts"
 
-/** What a scheme adds to an answer, as JSON: `extra` on the wire. */
+/** A scheme's addition to an answer, as JSON: `extra` on the wire. */
 export type AnswerExtra = Readonly<Record<string, unknown>>
 
 export type VerifyAnswer =
@@ -15,20 +15,20 @@ export type SettleAnswer =
   | {
       readonly _tag: "Settled"
       readonly payer: string
-      /** Inner transaction hash, 64 hex; empty for a payment that is settled without a transaction. */
+      /** Inner transaction hash, 64 hex; empty for a payment that settles without a transaction. */
       readonly transaction: string
-      /** What moved, atomic units. */
+      /** The transferred amount, atomic units. */
       readonly amount: bigint
-      /** The recorded outcome it was made from. */
+      /** The recorded outcome behind the answer. */
       readonly record?: SettlementRecord
       readonly extra?: AnswerExtra | undefined
     }
   | {
-      /** The outcome is not known yet: `settle_ledger_transaction_status_unknown`. Never presented as failure. */
+      /** The outcome is still open: `settle_ledger_transaction_status_unknown`. Never presented as failure. */
       readonly _tag: "Pending"
       readonly payer: string
       readonly transaction: string
-      /** A sentence, where it is not the ledger that is waited for. */
+      /** A sentence, if the answer waits for something other than the ledger. */
       readonly why?: string | undefined
     }
   | {

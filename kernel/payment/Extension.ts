@@ -1,7 +1,7 @@
 // Response extensions: observers that a plugin adds to the payment's answer. They run after the decision, are bounded
-// in time (50 ms by default; after that the header says `processing`), and can neither fail nor alter it. Their answers
-// go into the `EXTENSION-RESPONSES` header under the key that was sent (rules 4, S254–S257). A hook of a success adds
-// to the `extensions` of its body and its event (`settledExtensions.ts`), bounded alike.
+// in time (50 ms by default; after that the header reports `processing`), and can neither fail nor alter it. Their
+// answers go into the `EXTENSION-RESPONSES` header under the key that was sent (rules 4, S254–S257). A hook of a
+// success adds to the `extensions` of its body and its event (`settledExtensions.ts`), with similar bounds.
 import { Context, Effect, Layer, Option, Schema, type Scope } from "effect"
 import type { SettlementRecord } from "../settlement/store/Settlements.ts"
 import type { Payment } from "./Payment.ts"
@@ -10,7 +10,7 @@ export interface ExtensionOutcome {
   readonly status: "success" | "processing" | "rejected"
   /** A public reason, only with `rejected`. */
   readonly rejectedReason?: string
-  /** Fields that were left out of what was taken, because their form is not allowed. */
+  /** Fields that the plugin left out of the accepted data, because their form is not allowed. */
   readonly dropped?: ReadonlyArray<string>
 }
 
@@ -22,8 +22,8 @@ export interface PaymentObservation {
   /** Inner transaction hash, hex, once settled. */
   readonly transaction: Option.Option<string>
   /**
-   * What the ledger accepts once from this payer: the nonce of its authorization, of its network and scheme; opaque.
-   * Decoded from the payload on each call.
+   * The single use that the ledger accepts from this payer: the nonce of its authorization, with network and scheme;
+   * opaque. Decoded from the payload on each call.
    */
   readonly authorization: () => Option.Option<string>
 }
@@ -32,32 +32,32 @@ export interface Extension {
   /** Neutral key in `extensions`, such as `catalog`; the observer is called only when the payment carries it. */
   readonly key: string
   /**
-   * The cached observation, synchronously: called first, so that a cache hit takes no fiber. Undefined leaves it to
-   * `observe`, as does an exception, which is logged.
+   * The cached observation, synchronously: called first, so that a cache hit needs no fiber. Undefined, or an exception
+   * (which is logged), leaves it to `observe`.
    */
   readonly recall?: (observation: PaymentObservation, now: number) => ExtensionOutcome | undefined
-  /** A failure or a defect is reported as `processing` and logged: it is the observer's own error. */
+  /** A failure or a defect is reported as `processing` and logged, because it is the observer's own error. */
   readonly observe: (observation: PaymentObservation) => Effect.Effect<ExtensionOutcome>
 }
 
-/** A refused request, for the reports of operators: nothing that was signed, and no key. Text of others is inert. */
+/** A refused request, for the reports of operators: without signed data and without keys. Text from others is inert. */
 export interface RefusedPayment {
   readonly operation: "verify" | "settle"
-  /** A word of this service's own table. */
+  /** A reason code of this service. */
   readonly reason: string
   readonly message: string
-  /** `key:` and a label, or `anonymous`; None where no listed key was sent. */
+  /** `key:` and a label, or `anonymous`; None without a listed key. */
   readonly principal: Option.Option<string>
   readonly payer: Option.Option<string>
-  /** Hex of the inner hash, where the payment was decoded that far. */
+  /** Hex of the inner hash, if the payment was decoded that far. */
   readonly transaction: Option.Option<string>
-  /** None when the body was not a payment. */
+  /** None if the body was not a payment. */
   readonly payment: Option.Option<Payment>
 }
 
 /** A success that is about to be answered, or sent as an event. */
 export interface SettledAnswer {
-  /** Absent for an event, which is made from the record alone. */
+  /** Absent for an event, which only needs the record. */
   readonly payment?: Payment
   /** The recorded outcome; it has ended as `settled`. */
   readonly record: SettlementRecord
@@ -65,7 +65,7 @@ export interface SettledAnswer {
 
 /** Adds a member to `extensions` in a success's body and event; see `settledExtensions.ts` for its bounds. */
 export interface SettledHook {
-  /** Key on the wire; never one that sellers write themselves, such as `offer-receipt`. */
+  /** Key on the wire; never a key that sellers write themselves, such as `offer-receipt`. */
   readonly key: string
   /** A JSON value, or None to add nothing. A failure or a defect adds nothing and is logged. */
   readonly add: (answer: SettledAnswer) => Effect.Effect<Option.Option<unknown>>
@@ -82,11 +82,11 @@ export class Extensions extends Context.Service<
     /** Declares a key for `/supported` that needs no observer, such as `payment-identifier`. */
     readonly declare: (key: string) => Effect.Effect<void, never, Scope.Scope>
     /**
-     * Lets a plugin add to the `extensions` of a success's body, as the only place that reaches the buyer through
-     * official sellers. A key has one hook.
+     * Lets a plugin add to the `extensions` of a success's body, the only place that reaches the buyer through official
+     * sellers. Each key has one hook.
      */
     readonly onSettledAnswer: (hook: SettledHook) => Effect.Effect<void, ExtensionRefused, Scope.Scope>
-    /** In the order of their registration. */
+    /** In registration order. */
     readonly settledHooks: () => ReadonlyArray<SettledHook>
     readonly find: (key: string) => Option.Option<Extension>
     /** Whether an extension observes or declares the neutral key. */
@@ -95,7 +95,7 @@ export class Extensions extends Context.Service<
     readonly keys: () => ReadonlyArray<string>
     /** Calls the watcher after every verification, in addition to its answer; it must neither write nor wait. */
     readonly watch: (watcher: (valid: boolean) => Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
-    /** Notifies the watchers; an error of one of them ends with it. */
+    /** Notifies the watchers; the error of a watcher does not propagate. */
     readonly verified: (valid: boolean) => Effect.Effect<void>
     /** Calls the watcher after every refusal of a verify or a settle, under the same terms as `watch`. */
     readonly watchRefusals: (

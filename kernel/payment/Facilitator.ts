@@ -1,8 +1,8 @@
 // The facilitator: verify and settle as operations of this program, free of HTTP. `verify` decides and stores nothing
-// (`verifyPayment.ts`). `settle` finds what is already known of the payment, verifies it again, and hands it to a fiber
-// of its own; the caller only waits (`settle/settlePayment.ts`). Of identical requests in one process one settles
-// (`settle/SingleFlight.ts`). The answers are values, given within the settle timeout even when a dependency does not
-// answer; a payment never makes it fail.
+// (`verifyPayment.ts`). `settle` looks up the existing records of the payment, verifies it again, and hands it to a
+// separate fiber; the caller only waits (`settle/settlePayment.ts`). Among identical requests in one process only one
+// settles (`settle/SingleFlight.ts`). The answers are values, returned within the settle timeout even if a dependency
+// does not answer; a payment never makes `settle` fail.
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { Limits } from "../config/Limits.ts"
 import { Lane } from "../database/Lane.ts"
@@ -28,15 +28,15 @@ import { makeVerifyPayment } from "./verifyPayment.ts"
 import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
 /**
- * Graceful shutdown: how long work in flight continues after SIGTERM. Longer than an outcome is waited for then, and
- * shorter than the listener waits.
+ * Graceful shutdown: how long work in flight continues after SIGTERM. Longer than the wait for an outcome during
+ * shutdown, and shorter than the listener waits.
  */
 const stoppingWait = Duration.millis(2_500)
 
-/** Ends when the process is asked to stop and work in flight has had its time. */
+/** Ends after the process is asked to stop and work in flight has had its time. */
 const shutdownDeadline = Effect.map(ListenAt, ({ closing }) => Effect.andThen(closing, Effect.sleep(stoppingWait)))
 
-/** A refusal to settle names the payer where no check has: the address that claims to have signed. */
+/** A refusal to settle names the payer. If no check has found one, it is the address that claims to have signed. */
 const withPayer = (refused: Refusal, payment: Payment, scheme: Scheme): Refusal =>
   Option.isSome(refused.payer)
     ? refused
@@ -59,7 +59,7 @@ const settleCovered = (
     Effect.catch((error) => Effect.andThen(logPaymentError(error), undecided))
   )
 
-/** A success with what its scheme says of it. */
+/** A success with the scheme's additional fields. */
 const withExtra = Effect.fnUntraced(function* (
   answer: Extract<SettleAnswer, { readonly _tag: "Settled" }>,
   payment: Payment,
@@ -76,8 +76,8 @@ export class Facilitator extends Context.Service<
     readonly verify: (payment: Payment) => Effect.Effect<VerifyAnswer>
     readonly settle: (payment: Payment) => Effect.Effect<SettleAnswer>
     /**
-     * A principal's own settlements, newest first, by payment identifier or transaction hash; None when the database
-     * does not answer.
+     * A principal's own settlements, newest first, by payment identifier or transaction hash; None if the database does
+     * not answer.
      */
     readonly lookup: (
       principal: Principal,
@@ -150,7 +150,7 @@ export class Facilitator extends Context.Service<
     })
   )
 
-  /** With the steps that have a life of their own: work in flight, the follower, and the memory of adoption. */
+  /** Includes the long-lived parts: work in flight, the follower, and the cache of adoption. */
   static readonly layer = Facilitator.layerNoDeps.pipe(
     Layer.provide(SettlementWorker.layer),
     Layer.provide(Layer.mergeAll(SettlementFollower.layer, Adoption.layer, SingleFlight.layer)),

@@ -1,6 +1,6 @@
-// A payment: what a seller asks for, what a buyer signed, and the caller. It is made once, at the edge, from bounded
-// JSON (`Wire.ts`), with networks in their neutral spelling and amounts as bigint. A payment that exists is well-formed
-// as an envelope; the scheme decides whether it is valid. The signed transaction is passed on verbatim.
+// A payment: the seller's terms, the buyer's signed payload, and the caller. `Wire.ts` decodes it once, at the edge,
+// from bounded JSON, with networks in their neutral spelling and amounts as bigint. A payment that exists is
+// well-formed as an envelope; the scheme decides whether it is valid. The signed transaction is passed on verbatim.
 import type { Option } from "effect"
 import type { NetworkId } from "../config/Network.ts"
 import type { Dialect } from "../Dialect.ts"
@@ -12,40 +12,43 @@ export interface Terms {
   readonly network: NetworkId
   /** Token contract address, as sent. */
   readonly asset: string
-  /** Atomic units, as sent; None when it is not a canonical integer string ≥ 0 (refused by the scheme's own reason). */
+  /**
+   * Atomic units, as sent; None unless it is a canonical integer string ≥ 0 (the scheme refuses it with its own
+   * reason).
+   */
   readonly amount: Option.Option<bigint>
   readonly amountText: string
   readonly payTo: string
   readonly maxTimeoutSeconds: number
-  /** Free-form; `areFeesSponsored` among others. */
+  /** Free-form; it includes `areFeesSponsored`. */
   readonly extra: Readonly<Record<string, unknown>>
 }
 
 export interface Payment {
-  /** The spelling to answer in: that of `paymentRequirements.network`. */
+  /** The spelling of the answer: that of `paymentRequirements.network`. */
   readonly dialect: Dialect
   readonly principal: Principal
   /** The seller's terms. */
   readonly requirements: Terms
-  /** The option the buyer chose. */
+  /** The option that the buyer chose. */
   readonly accepted: Terms
-  /** `paymentPayload.payload`, the scheme's to decode. For `exact`: `{ transaction: string }`. */
+  /** `paymentPayload.payload`; the scheme decodes it. For `exact`: `{ transaction: string }`. */
   readonly payload: Readonly<Record<string, unknown>>
-  /** `paymentPayload.resource.url`, when sent and text without control characters. Inert. */
+  /** `paymentPayload.resource.url`, if sent and if it is text without control characters. Inert. */
   readonly resourceUrl: Option.Option<string>
   /** `paymentPayload.resource`, free-form and bounded. Inert text. */
   readonly resource: Readonly<Record<string, unknown>>
-  /** Extensions by neutral key; the value is what the buyer echoed, undefined when it was dropped for its form. */
+  /** Extensions by neutral key; the value is the buyer's echo, or undefined if it was dropped for its form. */
   readonly extensions: ReadonlyMap<
     string,
     { readonly sentKey: string; readonly value: unknown; readonly isDropped?: true }
   >
-  /** `payment-identifier`, when sent: 16–128 of `[A-Za-z0-9_-]`. */
+  /** `payment-identifier`, if sent: 16–128 of `[A-Za-z0-9_-]`. */
   readonly identifier: Option.Option<string>
-  /** sha256 hex of the call's `Idempotency-Key`, if any: the seller's, and no part of the payment. */
+  /** sha256 hex of the call's `Idempotency-Key`, if any. It is the seller's, and does not belong to the payment. */
   readonly idempotencyKey?: string | undefined
   /** sha256 hex of canonical {envelope bytes, accepted, requirements, resource.url}, networks neutral (rules 2). */
   readonly fingerprint: string
-  /** The fingerprint of the same payment at another required amount: what is verified is the most that settles. */
+  /** The fingerprint of the same payment with another required amount: verify checks the maximum that may settle. */
   readonly fingerprintFor: (requiredAmount: bigint) => string
 }

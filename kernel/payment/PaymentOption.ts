@@ -1,8 +1,8 @@
-// One way to pay, as sellers declare it and callers send it: shared by the payment routes and the catalog.
+// One way to pay, in the form that sellers declare and callers send: shared by the payment routes and the catalog.
 import { Schema } from "effect"
 import { anything, text, units } from "../http/wireSchema.ts"
 
-/** All but the scheme. */
+/** All fields except the scheme. */
 export const terms = {
   network: text("`ledger:testnet` or `stellar:testnet`."),
   asset: text("Contract address of the token."),

@@ -1,13 +1,13 @@
-// Refusing a payment is a value, not an error: a reason from a closed table, a sentence for people, and what is known
-// of the payer. Every refusal reason has a row `{reason, check, status}`. The kernel owns the rows of the core; each
-// scheme registers its own; an unregistered reason is a defect and a reason registered twice with different meaning
-// stops the boot. Reasons are neutral here (`invalid_ledger_…`); the edge spells them.
+// A refusal of a payment is a value, not an error: a reason from a closed table, a sentence for people, and the payer's
+// data. Every refusal reason has a row `{reason, check, status}`. The kernel owns the core's rows; each scheme
+// registers its own. An unregistered reason is a defect, and a reason registered twice with different meanings stops
+// the boot. Reasons are neutral here (`invalid_ledger_…`); the edge spells them.
 import { Option } from "effect"
 
 export interface RefusalRow {
   /** Neutral reason, `[a-z0-9_]+`. */
   readonly reason: string
-  /** What was checked, for documentation and tests. */
+  /** The check behind the reason, for documentation and tests. */
   readonly check: string
   /** For people, a few words, a sentence and a remedy; absent: `reasons.ts` makes them from the check and status. */
   readonly label?: string
@@ -22,21 +22,21 @@ export interface Refusal {
   readonly reason: string
   /** A sentence without payload, secrets or text of buyer or seller. */
   readonly message: string
-  /** The payer's address, whenever it is known. */
+  /** The payer's address, if it was read. */
   readonly payer: Option.Option<string>
-  /** Set when the ledger says that the authorization was used before. */
+  /** Set if the ledger reports that the authorization was used before. */
   readonly authorizationSpent?: true
-  /** Set when the authorization is refused for its age: the last ledger in which it can be used. */
+  /** Set if the authorization is refused for its age: the last ledger that accepts it. */
   readonly authorizationExpiresLedger?: number
-  /** With it, where its window is in seconds too and has ended: a ledger that closed after the last of them. */
+  /** Set in addition if its window is in seconds too and has ended: a ledger that closed after the window. */
   readonly authorizationEndedLedger?: number
-  /** A failed payment whose authorization may still be used until this ledger: nothing is to be signed again before. */
+  /** A failed payment with an authorization that may still be used until this ledger: sign nothing again before. */
   readonly authorizationLivesUntilLedger?: number
-  /** Verify: the hash of the payment's transaction, when there is one. */
+  /** Verify: the hash of the payment's transaction, if it exists. */
   readonly transaction?: string
-  /** Set when the same payment may succeed later: an estimate of when. */
+  /** Set if the same payment may succeed later: an estimate of the wait. */
   readonly retryAfterMillis?: number
-  /** Set when a day's budget is used up: when the next begins, Unix milliseconds. */
+  /** Set if a day's budget is used up: the beginning of the next day, Unix milliseconds. */
   readonly resetAtMillis?: number
 }
 
@@ -50,7 +50,7 @@ export const refusal = (reason: string, message: string, payer: Option.Option<st
 export const isRefusal = (value: unknown): value is Refusal =>
   typeof value === "object" && value !== null && (value as { _tag?: unknown })._tag === "Refusal"
 
-/** The spine's rows (rules 1, S261–S273). */
+/** The core's rows (rules 1, S261–S273). */
 export const coreReasons = [
   {
     reason: "invalid_request",

@@ -1,7 +1,8 @@
-// A payment scheme, as a plugin provides it. A scheme is free of HTTP and SQL: it decodes its own payload, checks it
-// (cheap checks first, then at most one simulation), rebuilds the transaction on a leased channel, and reads what was
-// executed. The kernel has no code for a particular scheme. For schemes with a signed maximum, the port supports our
-// own auth entries in the simulation, extra data in the supported kind, and a settled amount below the signed one.
+// A payment scheme, as a plugin provides it. A scheme is free of HTTP and SQL. It decodes its own payload, checks it
+// (cheap checks first, then at most one simulation), rebuilds the transaction on a leased channel, and reads the
+// executed transaction. The kernel contains no code for a particular scheme. For schemes with a signed maximum, the
+// port supports our own auth entries in the simulation, extra data in the supported kind, and a settled amount below
+// the signed one.
 import { Context, Effect, Layer, Option, Schema, type Scope } from "effect"
 import type { NetworkId } from "../config/Network.ts"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
@@ -19,7 +20,7 @@ import type { Unsigned, UnsignedOrder } from "./Unsigned.ts"
  */
 export type Stage = "verify" | "settle"
 
-/** A payment that passed every check of its scheme, with what settling it will need. */
+/** A payment that passed every check of its scheme, with the data for settling it. */
 export interface Verified {
   readonly _tag: "Verified"
   readonly payer: string
@@ -31,9 +32,9 @@ export interface Verified {
   readonly amount: bigint
   /** Identity of the payer's authorization, opaque to the kernel, unique per network: it moves money at most once. */
   readonly authorizationKey: string
-  /** Last ledger in which the authorization can be used. */
+  /** Last ledger that accepts the authorization. */
   readonly authorizationExpiresLedger: number
-  /** The resource fee of our own simulation, stroops. */
+  /** The resource fee in this service's simulation, stroops. */
   readonly resourceFeeStroops: bigint
   /** The scheme's own state between verify and prepare (simulation result and the like). */
   readonly state: unknown
@@ -54,14 +55,14 @@ export interface Covered {
 
 /** Result of `prepare`: the operation and resource data for the channel's transaction, not signed yet. */
 export interface Prepared {
-  /** XDR of the one operation, auth entries included, without a source account. */
+  /** XDR of the single operation, including auth entries, without a source account. */
   readonly operationXdr: Uint8Array
-  /** XDR of SorobanTransactionData with the resource fee inside. */
+  /** XDR of SorobanTransactionData, including the resource fee. */
   readonly sorobanDataXdr: Uint8Array
 }
 
 /**
- * Result of reading the executed transaction: the amount that really went from payer to payTo. `sold` is the amount
+ * Result of reading the executed transaction: the amount that actually moved from payer to payTo. `sold` is the amount
  * sold, if `books` are kept separately and the transaction shows it. Atomic units.
  */
 export type Executed =
@@ -106,20 +107,24 @@ export interface Scheme {
   readonly refusals: ReadonlyArray<RefusalRow>
   /**
    * Extra fields of the kind's `extra` besides `areFeesSponsored`; None when the scheme is not offered on the network.
+   * A caller by its owner may have fields of its own.
    */
-  readonly supportedExtra: (network: NetworkId) => Option.Option<Readonly<Record<string, unknown>>>
+  readonly supportedExtra: (
+    network: NetworkId,
+    owner?: string | undefined
+  ) => Option.Option<Readonly<Record<string, unknown>>>
   /**
    * The authorization read offline from the payload, for the lookup that precedes every check; None when the payload
    * cannot be read (verify will then refuse it). No RPC, no cost beyond decoding.
    */
   readonly authorization: (payment: Payment) => Option.Option<Authorization>
   /**
-   * Keys under which the same request may have been recorded before, for a payment without an authorization of the
-   * ledger's own: its caller has its success that was not delivered. No RPC. Absent: none.
+   * Keys under which the same request may have been recorded before, for a payment without an authorization on the
+   * ledger: its caller receives its undelivered success. No RPC. Absent: none.
    */
   readonly formerKeys?: (payment: Payment) => ReadonlyArray<string>
   /**
-   * Every check of the scheme, the relation of the accepted amount to the required one included: the core compares all
+   * Every check of the scheme, including the relation of the accepted amount to the required one. The core compares all
    * other terms. Fails only when the ledger is unavailable.
    */
   readonly verify: (payment: Payment, stage: Stage) => Effect.Effect<Verified | Refusal, LedgerUnavailable>
@@ -141,11 +146,11 @@ export interface Scheme {
     payment: Payment
   ) => Effect.Effect<{ readonly payer?: string | undefined; readonly extra?: AnswerExtra | undefined }>
   /**
-   * Builds the unsigned payload for these terms and checks it like `verify`, except for signatures. No
-   * simulation. Absent: the scheme has no fixed layout to offer, and `POST /prepare` refuses it.
+   * Builds the unsigned payload for these terms and checks it like `verify`, except for signatures. No simulation.
+   * Absent: the scheme cannot offer a fixed layout, and `POST /prepare` refuses it.
    */
   readonly unsigned?: (payment: Payment, order: UnsignedOrder) => Effect.Effect<Unsigned | Refusal, LedgerUnavailable>
-  /** Reads a successful transaction of ours: did the promised movement happen? Pure. */
+  /** Reads a successful transaction of this service: did the promised movement happen? Pure. */
   readonly checkExecuted: (promise: PromisedMovement, executed: ExecutedTransaction) => Executed
   readonly nonces: NonceReader
 }
@@ -160,13 +165,13 @@ export class Schemes extends Context.Service<
   Schemes,
   {
     /**
-     * Registers a scheme, with its reasons, for as long as the Scope lives. Fails if the core
-     * or another scheme already has the reason: one reason has one meaning.
+     * Registers a scheme, with its reasons, while the Scope lives. Fails if the core or another scheme already has the
+     * reason: one reason has one meaning.
      */
     readonly register: (scheme: Scheme) => Effect.Effect<void, SchemeRefused, Scope.Scope>
     /** The HTTP status of a refusal's reason; 200 for an unregistered one. */
     readonly statusOf: (reason: string) => RefusalRow["status"]
-    /** Adds reasons that do not refuse payments, such as a catalog's, for as long as the Scope lives. */
+    /** Adds reasons that do not refuse payments, such as a catalog's, while the Scope lives. */
     readonly describe: (rows: ReadonlyArray<RefusalRow>) => Effect.Effect<void, never, Scope.Scope>
     /** Every reason that this process may return. */
     readonly reasons: () => ReadonlyArray<RefusalRow>

@@ -34,11 +34,11 @@ export interface Unsigned {
   readonly invoked: Invoked
   /** The payer's authorization, unsigned. */
   readonly entry: AuthEntry
-  /** Values that a client needs, besides its terms and the entry's nonce and expiry, to build the same bytes. */
+  /** Values that a client needs to build the same bytes, in addition to its terms and the entry's nonce and expiry. */
   readonly chosen: Readonly<Record<string, string | number | boolean>>
-  /** The payload around the envelope, with empty signatures; absent: the envelope is all of it. */
+  /** The payload around the envelope, with empty signatures; absent: the envelope is the whole payload. */
   readonly payload?: (transaction: string) => Readonly<Record<string, unknown>>
-  /** Other data to sign, besides the authorization, by name. */
+  /** Other data to sign in addition to the authorization, by name. */
   readonly beside?: Readonly<Record<string, SignedBeside>>
 }
 
@@ -51,7 +51,7 @@ export const unsignedEntry = ({ expiresLedger, nonce, payer }: UnsignedOrder, in
 
 /**
  * Base64 of the envelope around a call: the all-zero source, fee 100, sequence 1, no condition, no memo, no resource
- * data, no signature. Without entries a simulation records what it needs.
+ * data, no signature. Without entries a simulation records the required ones.
  */
 export const unsignedEnvelope = (invoked: Invoked, auth: ReadonlyArray<AuthEntry>): string =>
   simulationEnvelope(accountOf(nullAccount), encodeOperation(callOperation(invoked, auth)))

@@ -16,14 +16,14 @@ export const refuse = (refused: Refusal, transaction: Option.Option<string> = Op
   transaction
 })
 
-/** Default of Retry-After. */
+/** Default Retry-After, milliseconds. */
 const retryMillis = 1_000
 
 /** One reason for every transient cause: no channel, a twin elsewhere, too many open, a silent ledger. */
 export const busy = (payer?: string, retryAfterMillis = retryMillis): SettleAnswer =>
   busyFor("no capacity at the moment", payer, retryAfterMillis)
 
-/** The same with a known cause in place of the general one. */
+/** The same with a specific cause. */
 export const busyFor = (why: string, payer?: string, retryAfterMillis: number = retryMillis): SettleAnswer =>
   refuse({
     ...refusal(
@@ -50,7 +50,10 @@ const stateText = (record: SettlementRecord): string => {
   }
 }
 
-/** The transaction that made the payment; before its end, and when nothing of it was seen, its own. */
+/**
+ * The hash of the transaction that made the payment. Before the settlement's end, and if no payment was seen, the hash
+ * of its own transaction.
+ */
 export const hashOf = ({ innerHash, transaction }: SettlementRecord): string =>
   Option.getOrElse(transaction, () => innerHash)
 
@@ -69,7 +72,7 @@ export const internalError: Refusal = refusal("internal_error", "the payment cou
 
 export const unsupportedScheme: Refusal = refusal("unsupported_scheme", "no such scheme is served here")
 
-/** The answer for an authorization that was used or has expired, and has no stored settlement here. */
+/** The answer for an authorization that was used or has expired, without a stored settlement here. */
 export const unadopted = (refused: Refusal, adopted: Adopted | undefined): Refusal => {
   const spent = (message: string) => refusal("settle_ledger_authorization_spent", message, refused.payer)
   switch (adopted?._tag) {
@@ -138,7 +141,7 @@ export const answerOthers = (record: SettlementRecord): SettleAnswer => {
   }
 }
 
-/** Why a settlement failed or expired, and the ledger's evidence for its authorization. */
+/** The reason why a settlement failed or expired, and the ledger's evidence for its authorization. */
 const ended = (record: SettlementRecord): Refusal => ({
   ...refusal(
     Option.getOrElse(record.reason, () => "settle_ledger_transaction_failed"),

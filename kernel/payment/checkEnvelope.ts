@@ -1,6 +1,6 @@
-// Validation of the envelope against the settings, as a list of named checks before any scheme: the network is
-// served, the scheme exists, the buyer accepted what the seller asks, the asset is listed, the timeout is within
-// bounds. The relation of the accepted amount to the required one is the scheme's.
+// Validation of the envelope against the settings, as a list of named checks before any scheme: the network is served,
+// the scheme exists, the buyer accepted the seller's terms, the asset is listed, the timeout is within bounds. The
+// scheme checks the relation of the accepted amount to the required one.
 import type { NetworkValues } from "../config/Network.ts"
 import type { Payment } from "./Payment.ts"
 import { type Refusal, refusal, type CoreReason } from "./Refusal.ts"
@@ -15,7 +15,7 @@ interface Check {
 export interface CheckContext {
   readonly network: Pick<NetworkValues, "id" | "assets" | "timeoutSecondsMax">
   readonly hasScheme: (scheme: string) => boolean
-  /** Whether nothing in the payload expires by the timeout, which may then be 0; absent: it never may. */
+  /** Whether no part of the payload expires by the timeout, which may then be 0; absent: false. */
   readonly isUntimed?: (payment: Payment) => boolean
 }
 

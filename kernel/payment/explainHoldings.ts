@@ -1,14 +1,14 @@
-// Whose balance, trustline or limit makes the asset contract refuse a transfer. The contract has one code for both ends
-// of it, so the two entries that it touched are read, once it has refused and only then. What cannot be read, or has
-// changed meanwhile, leaves the sentence that covers both ends; nothing here fails or decides anything.
+// Finds the balance, trustline or limit that makes the asset contract refuse a transfer. The contract has one code for
+// both ends of a transfer, so we read the two entries, and only after a refusal. If an entry is unreadable or has
+// changed since, the answer keeps the sentence that covers both ends. Nothing here fails or decides.
 import { Effect, Option } from "effect"
 import type { LedgerRpc, SimulationAnswer } from "../ledger/LedgerRpc.ts"
 import type { Holding } from "../stellar/Holding.ts"
 
-/** Reading for an explanation takes at most this long. */
+/** Maximum duration of the reads for an explanation. */
 const timeMax = "2 seconds"
 
-/** The codes that either end of a transfer can have caused. */
+/** Codes that either end of a transfer can cause. */
 const codeOf = (answer: SimulationAnswer): string | undefined =>
   answer._tag === "Refused" ? /Contract, #(10|11|13)\)/.exec(answer.code)?.[1] : undefined
 
@@ -39,7 +39,7 @@ const ofBalance = ({ amount, payTo, payer }: Movement, from: Holding | undefined
     : undefined
 }
 
-/** The sentence of a code; undefined when the entries do not show which end it is. */
+/** The sentence for a code; undefined if the entries do not show which end it is. */
 const sentenceOf = (code: string, movement: Movement, holdings: Holdings): string | undefined => {
   const { payTo, payer } = movement
   const [from, to] = [holdings.get(payer), holdings.get(payTo)]
@@ -57,7 +57,7 @@ const sentenceOf = (code: string, movement: Movement, holdings: Holdings): strin
   }
 }
 
-/** The end that a refusal of the asset contract is about; undefined when it is not of these, or not to be seen. */
+/** The end that made the asset contract refuse; undefined for another code, or if the entries do not show it. */
 export const explainHoldings = (
   rpc: Pick<LedgerRpc["Service"], "holdings">,
   answer: SimulationAnswer,

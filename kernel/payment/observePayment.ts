@@ -1,6 +1,6 @@
 // Runs the extensions that a payment carries, after the decision, and writes their answers as the `EXTENSION-RESPONSES`
 // header: standard base64 of a JSON object under the keys that were sent. Each has 50 ms; after that it continues in
-// the background and the header says `processing`. An extension can neither change an answer nor delay it further
+// the background and the header reports `processing`. An extension can neither change an answer nor delay it further
 // (S254–S257, rules 3 and 4).
 import { Clock, Effect, Fiber, Option, type Scope } from "effect"
 import { Base64 } from "effect/encoding"
@@ -13,10 +13,10 @@ const headerMax = 2_048
 
 const processing: ExtensionOutcome = { status: "processing" }
 
-/** A form that no observer is shown. */
+/** The outcome for an invalid form, which we show to no observer. */
 const invalid: ExtensionOutcome = { status: "rejected", rejectedReason: "schema_invalid" }
 
-/** An error of an observer is its own: logged, and no outcome of it. */
+/** An error of an observer is logged, and does not become an outcome. */
 const observing = (extension: Extension, observation: PaymentObservation) =>
   Effect.catchCause(
     Effect.suspend(() => extension.observe(observation)),
@@ -62,7 +62,7 @@ const observe = Effect.fnUntraced(function* (
     const observed = observing(extension.value, observation)
     running.push({ sentKey, fiber: yield* Effect.forkIn(observed, scope, { startImmediately: true }) })
   }
-  // Most are cache hits, answered synchronously: no timer and no turn of the event loop for those.
+  // Most observations are cache hits, answered synchronously: those need no timer and no turn of the event loop.
   const late = running.filter((one) => !hasEnded(one))
   if (late.length > 0)
     yield* Effect.forEach(late, ({ fiber }) => Effect.timeoutOption(Fiber.await(fiber), timeMax), {
@@ -75,7 +75,7 @@ const observe = Effect.fnUntraced(function* (
   return header.length <= headerMax ? Option.some(header) : Option.none<string>()
 })
 
-/** The header's value, or None when no observer handles an extension of the payment. */
+/** The header's value, or None if no observer handles an extension of the payment. */
 export const observePayment = (
   extensions: Extensions["Service"],
   observation: PaymentObservation,

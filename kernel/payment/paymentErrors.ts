@@ -18,7 +18,7 @@ export const logPaymentError = (error: PaymentError): Effect.Effect<void> =>
         )
       : Effect.logError("the database failed during a payment's request", error)
 
-/** Verify's answer while no settlement can be paid for: nothing was checked. */
+/** Verify's answer while the sponsor cannot pay for a settlement: nothing was checked. */
 export const cannotSettle = (why: string): Refusal =>
   refusal("ledger_unavailable", `${why}; nothing was decided, try the same payment again`)
 

@@ -7,7 +7,7 @@ import type { Refusal } from "./Refusal.ts"
 /** The meaning of a host error, for people; `pattern` is matched against its code. */
 export type HostErrorMeaning = readonly [pattern: RegExp, meaning: string]
 
-/** Those of the host and of the assets that the network itself has. */
+/** Meanings of the errors of the host and of the network's own assets. */
 const common: ReadonlyArray<HostErrorMeaning> = [
   [/Contract, #10\)/, "the payer's balance does not cover the amount, or the recipient's limit does not take it"],
   [/Contract, #13\)/, "the payer's or the recipient's trustline is missing"],
@@ -37,7 +37,7 @@ export const explainRefused = (
   return [code, meaning, detail === "" ? undefined : `“${detail}”`].filter((part) => part !== undefined).join(": ")
 }
 
-/** True when the host reports that the authorization was used before. */
+/** True if the host reports that the authorization was used before. */
 export const isSpent = (answer: SimulationAnswer): boolean =>
   answer._tag === "Refused" && /Auth, ExistingValue/.test(answer.code)
 
@@ -70,7 +70,7 @@ export const restoreOverCeilings = (
   return `${restoredEntries} archived entries would be restored by the payment; ${error}. Restore them first`
 }
 
-/** Why a resource fee of this many stroops exceeds the ceilings, with both figures; undefined when it does not. */
+/** Why a resource fee of this many stroops exceeds the ceilings, with both figures; undefined if it does not. */
 export const overCeilings = (resourceStroops: bigint, ceilings: FeeCeilings): string | undefined => {
   if (resourceStroops > ceilings.resourceStroopsMax)
     return `the resource fee is ${resourceStroops} stroops, the ceiling ${ceilings.resourceStroopsMax}`

@@ -1,6 +1,6 @@
-// What a reason means to people: its HTTP status, a few words, a sentence and a remedy. A row declares them beside its
-// check; without them they follow from the check and the status. `GET /reasons`, the pages, `tollkeeper reasons` and
-// `settlements explain` read them here. Pure.
+// The meaning of a reason for people: its HTTP status, a few words, a sentence and a remedy. A row declares them
+// together with its check; otherwise they follow from the check and the status. `GET /reasons`, the pages, `tollkeeper
+// reasons` and `settlements explain` read them here. Pure.
 import type { RefusalRow } from "./Refusal.ts"
 
 export interface ExplainedReason {

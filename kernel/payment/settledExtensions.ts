@@ -1,8 +1,8 @@
 // Runs the hooks that add to `extensions` in the body of a success, after the outcome is recorded and the answer
-// decided. Each has 25 ms, and all together a bounded size, since the body travels in a header of the seller's; what
-// fails, is late, too large or no JSON is left out, and the answer is given without it. A hook that was late is not
-// asked again for a second: a slow one costs one answer its time, and not each. An event of the outcome (stream,
-// webhook) has the same members; no caller waits for it, so its hooks have no deadline.
+// decided. Each has 25 ms, and the total size is bounded, since the body travels in one of the seller's headers. A
+// member that fails, is late, too large or not JSON is left out of the answer. A hook that was late is not called again
+// for a second: so it delays one answer, and not each. An event of the outcome (stream, webhook) has the same members.
+// Its hooks run without a deadline, because no caller waits for it.
 import { Effect, Option } from "effect"
 import type { SettlementRecord } from "../settlement/store/Settlements.ts"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
@@ -15,15 +15,17 @@ export const hookMillisMax = 25
 /** How long a hook that was late is left out. */
 const restMillis = 1_000
 /**
- * Characters of `extensions` as JSON: with the rest of the body it stays below 4 KiB in base64, what proxies let pass
- * in a header.
+ * Maximum characters of `extensions` as JSON: with the rest of the body it stays below 4 KiB in base64, which proxies
+ * accept in a header.
  */
 export const extensionsLengthMax = 2_400
 
 /** Members that fit, in order. */
 type Members = Record<string, unknown>
 
-/** None as well for what is no JSON: it is written here once, so that a surprise of it cannot break the answer. */
+/**
+ * Also None for a value that is not JSON: we serialize it once here, so that a surprise in it cannot break the answer.
+ */
 const writtenBy = (hook: SettledHook, answer: SettledAnswer): Effect.Effect<Option.Option<string>> =>
   Effect.suspend(() => hook.add(answer)).pipe(
     Effect.map((added) => Option.flatMap(added, (value) => Option.fromUndefinedOr(JSON.stringify(value)))),
@@ -32,7 +34,7 @@ const writtenBy = (hook: SettledHook, answer: SettledAnswer): Effect.Effect<Opti
     )
   )
 
-/** Adds what fits; the length by now. */
+/** Adds a member if it fits; returns the new length. */
 const addMember = (members: Members, length: number, { key }: SettledHook, written: string): number => {
   const longer = length + key.length + 4 + written.length
   if (longer > extensionsLengthMax) return length
@@ -40,7 +42,7 @@ const addMember = (members: Members, length: number, { key }: SettledHook, writt
   return longer
 }
 
-/** The `extensions` of this record's event, or nothing. Never fails; waits for its hooks. */
+/** The `extensions` of this record's event, or undefined. Never fails; waits for its hooks. */
 export const eventExtensions = Effect.fnUntraced(function* (
   { settledHooks }: Extensions["Service"],
   type: string,
@@ -56,7 +58,7 @@ export const eventExtensions = Effect.fnUntraced(function* (
   return Object.keys(members).length === 0 ? {} : { extensions: members }
 })
 
-/** The members of `extensions` for a success; undefined when there are none. Never fails. */
+/** The members of `extensions` for a success; undefined if there are none. Never fails. */
 export const makeSettledExtensions = Effect.gen(function* () {
   const extensions = yield* Extensions
   const scope = yield* Effect.scope

@@ -1,9 +1,9 @@
 // The steps of one verify: look up stored settlements (only for a payment with an identifier, or if this process has
-// seen its authorization end), check settle's admission, then run the scheme's verification. It answers what settle
-// would: a settled payment whose success was not delivered is valid for its owner. It stores nothing. A new payment
-// without an identifier costs no database read; one that the scheme refuses as spent or expired costs one, and so does
-// the answer that the budget is used up. Without a stored record of a spent authorization, verify searches the ledger
-// like settle.
+// seen its authorization end), check settle's admission, then run the scheme's verification. Its answer agrees with
+// settle's: a settled payment with an undelivered success is valid for its owner. It stores nothing. A new payment
+// without an identifier costs no database read. The answer that the budget is used up costs one. A refusal as spent or
+// expired costs one too, and a second one after a search of the ledger. Without a stored record of a spent
+// authorization, verify searches the ledger like settle.
 import { Effect, Option } from "effect"
 import { Limits } from "../config/Limits.ts"
 import { Outcomes } from "../settlement/follower/Outcomes.ts"
@@ -19,7 +19,7 @@ import { makeAdmission, type Objection } from "./settle/admit.ts"
 import { verifyWithScheme } from "./settle/verifyWithScheme.ts"
 import { findQuery, makeFindRecords, verifyKnown } from "./settle/existing.ts"
 
-/** Refused for what may have become of its authorization: the records say whether that was its own settlement. */
+/** A refusal because of the authorization's state: the records show whether the payment's own settlement caused it. */
 const isOver = ({ authorizationExpiresLedger, authorizationSpent }: Refusal): boolean =>
   authorizationSpent === true || authorizationExpiresLedger !== undefined
 
@@ -34,13 +34,16 @@ export const makeVerifyPayment = Effect.gen(function* () {
   const sponsor = yield* Sponsor
   const read = yield* makeFindRecords
 
-  /** What is stored of it before anything is checked. What this process remembers is a reason to read, no answer. */
+  /**
+   * The stored records of a payment, before any check. This process's memory only decides whether to read; it is not an
+   * answer.
+   */
   const readKnown = (payment: Payment, scheme: Scheme) =>
     Option.isSome(payment.identifier) || outcomes.hasEnded(findQuery(payment, scheme))
       ? read(payment, scheme)
       : Effect.succeed([])
 
-  /** A used-up budget refuses new payments only: settle reads first what is stored of this one. */
+  /** A used-up budget refuses only new payments: settle first reads the stored records of this one. */
   const answerObjected = Effect.fnUntraced(function* (
     payment: Payment,
     scheme: Scheme,
@@ -56,7 +59,7 @@ export const makeVerifyPayment = Effect.gen(function* () {
   return Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
     const already = verifyKnown(payment, yield* readKnown(payment, scheme))
     if (already !== "New" && already !== "Open") {
-      // Settle gives a success once, and records that.
+      // Settle delivers a success once, and must record that.
       const unrecordable = already._tag === "Valid" ? yield* sponsor.unrecordable : Option.none()
       return Option.isSome(unrecordable) ? cannotSettle(unrecordable.value) : already
     }

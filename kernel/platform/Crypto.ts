@@ -1,6 +1,6 @@
 // The cryptography of the platform, as one synchronous port. `runtime/platform/` implements it with the native library
 // of the runtime; no other module uses a native crypto module. All byte arguments and results are plain `Uint8Array`s.
-// Functions never throw on hostile input: a malformed key or signature is simply not valid.
+// Functions never throw on hostile input: a malformed key or signature is simply invalid.
 import { Context } from "effect"
 
 export class Crypto extends Context.Service<
@@ -11,8 +11,7 @@ export class Crypto extends Context.Service<
     /** HMAC-SHA-256, 32 bytes. */
     readonly hmacSha256: (key: Uint8Array, bytes: Uint8Array) => Uint8Array
     /**
-     * Opens what AES-256-GCM sealed: `key` 32 bytes, `nonce` 12, `tag` 16. Undefined when any of it does not fit or was
-     * altered.
+     * Decrypts AES-256-GCM: `key` 32 bytes, `nonce` 12, `tag` 16. Undefined if an argument does not fit or was altered.
      */
     readonly aes256GcmOpen: (
       key: Uint8Array,
@@ -20,19 +19,19 @@ export class Crypto extends Context.Service<
       sealed: Uint8Array,
       tag: Uint8Array
     ) => Uint8Array | undefined
-    /** What `aes256GcmOpen` opens, the tag apart. */
+    /** Encrypts for `aes256GcmOpen`; returns the tag separately. */
     readonly aes256GcmSeal: (
       key: Uint8Array,
       nonce: Uint8Array,
       bytes: Uint8Array
     ) => { readonly sealed: Uint8Array; readonly tag: Uint8Array }
-    /** 32 bytes of scrypt; `cost` a power of two, in blocks of 1 KiB. Undefined for costs that it cannot have. */
+    /** 32 bytes of scrypt; `cost` a power of two, in blocks of 1 KiB. Undefined for an invalid cost. */
     readonly scrypt: (passphrase: Uint8Array, salt: Uint8Array, cost: number) => Uint8Array | undefined
-    /** RSASSA-PKCS1-v1_5 with SHA-256 by a private key in PEM (PKCS #8). Undefined when that is none. */
+    /** RSASSA-PKCS1-v1_5 with SHA-256 by a private key in PEM (PKCS #8). Undefined if the key is invalid. */
     readonly rsaSha256Sign: (privateKeyPem: string, bytes: Uint8Array) => Uint8Array | undefined
     /** `length` bytes from the system's secure source. */
     readonly randomBytes: (length: number) => Uint8Array
-    /** True when both have the same length and content; takes the same time wherever they differ. */
+    /** True if both have the same length and content; the time does not depend on the position of a difference. */
     readonly timingSafeEqual: (a: Uint8Array, b: Uint8Array) => boolean
     /**
      * The platform's own ed25519 check. It is NOT strict everywhere (Deno accepts small-order keys): callers use
@@ -54,7 +53,7 @@ export class Crypto extends Context.Service<
     readonly keccak256: (bytes: Uint8Array) => Uint8Array
     /**
      * The 65-byte uncompressed public key that signed a 32-byte digest with secp256k1; `signature` is 64 bytes r‖s,
-     * `recoveryId` 0 to 3. Undefined when there is none.
+     * `recoveryId` 0 to 3. Undefined if the signature yields none.
      */
     readonly secp256k1Recover: (digest: Uint8Array, signature: Uint8Array, recoveryId: number) => Uint8Array | undefined
   }

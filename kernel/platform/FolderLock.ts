@@ -1,8 +1,8 @@
-// An exclusive lock on a folder, on one machine: read-modify-write of its files is safe from a second process that does
-// the same. The lock of a dead process is taken over.
+// An exclusive lock on a folder, on one machine: it makes read-modify-write of its files safe from a second process
+// that does the same. The lock of a dead process is taken over.
 import { Context, type Effect, Schema, type Scope } from "effect"
 
-/** Another living process has the folder. */
+/** Another live process holds the folder. */
 export class FolderInUse extends Schema.TaggedError<FolderInUse>()("FolderInUse", { message: Schema.String }) {}
 
 export class FolderLock extends Context.Service<
@@ -10,7 +10,7 @@ export class FolderLock extends Context.Service<
   {
     /** Holds the folder until the Scope closes. */
     readonly hold: (folder: string) => Effect.Effect<void, FolderInUse, Scope.Scope>
-    /** The same, once no other process has it: waits this long, by the machine's own time. */
+    /** The same, but waits up to this long for another process to release it, by the machine's own time. */
     readonly holdSoon: (folder: string, waitMillis: number) => Effect.Effect<void, FolderInUse, Scope.Scope>
   }
 >()("tollkeeper/platform/FolderLock") {}

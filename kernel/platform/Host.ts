@@ -1,4 +1,4 @@
-// The machine as plugins may know it: its name, and the process's own folder for state.
+// The machine, for plugins: its name, and the process's folder for state.
 import { Context } from "effect"
 
 export class Host extends Context.Service<
@@ -7,8 +7,7 @@ export class Host extends Context.Service<
     /** The machine's name; the default of `server.instance`. */
     readonly name: string
     /**
-     * Absolute path of the state folder (`--state`, default `.tollkeeper`). It exists and is writable by this user
-     * alone.
+     * Absolute path of the state folder (`--state`, default `.tollkeeper`). It exists, and only this user can write it.
      */
     readonly stateFolder: string
   }

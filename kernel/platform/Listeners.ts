@@ -1,8 +1,8 @@
-// Extra listening sockets for plugins that serve something besides the facilitator's own port, such as the embedded
+// Extra listening sockets for plugins that serve something in addition to the facilitator's port, such as the embedded
 // ledger's RPC. The runtime implements it; a listener closes with the Scope that opened it.
 import { Context, type Effect, Schema, type Scope } from "effect"
 
-/** A socket that cannot be opened; the cause has the system's error code. */
+/** A socket that failed to open; the cause has the system's error code. */
 export class ListenFailed extends Schema.TaggedError<ListenFailed>()("ListenFailed", {
   host: Schema.String,
   port: Schema.Int,
@@ -19,9 +19,9 @@ export interface ListenOptions {
   readonly host: string
   /** 0 picks a free port. */
   readonly port: number
-  /** Dotted path of the setting that chose the port; a failure names it. */
+  /** Dotted path of the setting that chose the port, for the failure message. */
   readonly setting?: string
-  /** PEM key and certificate; present means HTTPS. */
+  /** PEM key and certificate; HTTPS if present. */
   readonly tls?: { readonly key: string; readonly cert: string }
   /** A request body longer than this is answered 413 and not read on. */
   readonly bodyBytesMax: number

@@ -1,13 +1,13 @@
-// HTTP to untrusted hosts, as a port: names are resolved apart from dialing, and a request goes to exactly the given
-// address, even if the name resolves to another by then. It follows no redirect, keeps no cookie, reuses no connection
-// and reads up to the given limit. Which addresses may be dialed is decided in `kernel/http/safeFetch.ts`, its only
-// caller.
+// HTTP to untrusted hosts, as a port. Names are resolved separately from dialing, and a request goes to exactly the
+// given address, even if the name resolves to another by then. It follows no redirect, keeps no cookie, reuses no
+// connection and reads up to the given limit. `kernel/http/safeFetch.ts`, its only caller, decides which addresses may
+// be dialed.
 import { Context, type Effect, Schema } from "effect"
 
 /** A name that does not resolve, a connection that fails, an answer that is too long or too late. */
 export class OutboundFailed extends Schema.TaggedError<OutboundFailed>()("OutboundFailed", {
   reason: Schema.Literals(["unresolved", "unreachable", "timeout", "too_large"]),
-  /** The name does not exist by its own name servers, or the host itself refused the connection. */
+  /** The name does not exist according to its own name servers, or the host itself refused the connection. */
   isAuthoritative: Schema.optionalKey(Schema.Boolean)
 }) {}
 
@@ -21,9 +21,9 @@ export const OnBehalfOf = Context.Reference<string>("tollkeeper/platform/OnBehal
 export type AnswerHead = Pick<OutboundAnswer, "status" | "headers">
 
 /**
- * Made for an answer when its head is read; it sees each chunk of the body in order, and the first chunk for which it
- * says true is the last that is read. `pause`: it may be the last, and is when nothing but blanks follows for a moment.
- * Undefined reads to the end.
+ * Created for an answer when its head is read. It receives each chunk of the body in order; the first chunk for which
+ * it returns true is the last one read. `pause`: this chunk may be the last, and is the last if only blanks follow for
+ * a moment. Undefined reads to the end.
  */
 export type BodyReader = (head: AnswerHead) => ((chunk: Uint8Array) => boolean | "pause") | undefined
 
@@ -41,11 +41,11 @@ export interface OutboundRequest {
   /** Maximum body bytes; a longer answer fails. */
   readonly bytesMax: number
   readonly reader?: BodyReader | undefined
-  /** A body in a coding that is known (gzip, deflate, br) is answered plain, and its head names no coding. */
+  /** A body in a supported coding (gzip, deflate, br) is returned decoded, and its head then lists no coding. */
   readonly decodes?: boolean | undefined
   /**
-   * A body that is too long, too late, cut off or framed wrongly is answered as far as it came, and marked: it has been
-   * paid for. It is late when it has not ended this many milliseconds after the first packet.
+   * A body that is too long, too late, cut off or framed wrongly is returned as far as it came, and marked, because it
+   * has been paid for. It is late when it has not ended this many milliseconds after the first packet.
    */
   readonly partMillis?: number | undefined
 }
@@ -55,7 +55,7 @@ export interface OutboundAnswer {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** Only with `partMillis`: why the rest of the body is missing. `malformed`: its framing cannot be read. */
+  /** Only with `partMillis`: the reason why the rest of the body is missing. `malformed`: its framing is unreadable. */
   readonly cut?: "timeout" | "too_large" | "unreachable" | "malformed"
 }
 

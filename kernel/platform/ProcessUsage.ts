@@ -1,14 +1,14 @@
-// The process's identity and resource usage. Values that a platform does not provide are left out.
+// The process's identity and resource usage. Values that a platform does not provide are absent.
 import { Context, type Effect } from "effect"
 
 export interface ResourceUse {
-  /** Of all its threads, since its start. */
+  /** CPU time of all threads since the start. */
   readonly cpuSeconds: number
   readonly residentBytes: number
 }
 
 export interface ProcessFacts {
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string
   /** `node` or `deno`, and its version. */
   readonly runtime: string

@@ -1,9 +1,10 @@
-// A request's body in one piece, as a port: read up to a limit and no further, within a time. Without a platform's own
-// way it is read through the request's stream, which for a small body costs more than all of its processing.
+// A request's body in one piece, as a port: it reads up to a limit and no further, within a timeout. A platform without
+// its own implementation reads it through the request's stream; for a small body this costs more than all of its
+// processing.
 import { Context, Data, type Duration, Effect, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 
-/** The body cannot be had: longer than the limit, or cut off or too slow. */
+/** The body is not available: longer than the limit, cut off, or too slow. */
 export class BodyReadError extends Data.TaggedError("BodyReadError")<{ readonly reason: "too long" | "cut off" }> {}
 
 export interface BytesWithin {
@@ -29,7 +30,7 @@ export const joined = (chunks: ReadonlyArray<Uint8Array>, bytes: number): Uint8A
   return whole
 }
 
-/** The way that every platform has. */
+/** The implementation that works on every platform. */
 export const readStreamed: ReadBytes = (request, { bytesMax, longest }) =>
   Stream.runFoldEffect(
     request.stream,

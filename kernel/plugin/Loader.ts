@@ -1,7 +1,7 @@
-// The loader starts the plugins that a profile names, closed over the drivers they need, in catalogue order, and stops
-// them in reverse. It refuses by name, before any port opens, a profile that names an unknown plugin or leaves out one
-// that another needs. Drivers start only when an enabled plugin needs them. A required plugin that fails ends the boot;
-// an optional one is removed whole (its Scope closes, its routes are never mounted) and reported degraded.
+// The loader starts a profile's plugins with the drivers they need, in catalogue order, and stops them in reverse.
+// Before any port opens it refuses a profile that names an unknown plugin or leaves out a plugin that another needs;
+// the error has its name. Drivers start only when an enabled plugin needs them. A required plugin that fails ends the
+// boot; an optional one is removed whole (its Scope closes, its routes are never mounted) and reported degraded.
 import { Cause, Context, Effect, Exit, Layer, Schema, Scope } from "effect"
 import { HttpRouter } from "effect/http"
 import { suggestionSuffix } from "../config/didYouMean.ts"
@@ -19,7 +19,7 @@ export class ProfileRefused extends Schema.TaggedError<ProfileRefused>()("Profil
 export interface Catalogue {
   /** Drivers and plugins, in dependency order. */
   readonly plugins: ReadonlyArray<AnyPlugin>
-  /** Ids that are started by need only and never listed in a profile. */
+  /** Ids that start only when needed, and are never listed in a profile. */
   readonly drivers: ReadonlySet<string>
   /** Runs the migrations of one owner; called for plugins that have a folder of them. */
   readonly migrate: (owner: string) => Effect.Effect<unknown, unknown, any>
@@ -71,13 +71,13 @@ export const start = Effect.fnUntraced(function* (catalogue: Catalogue, profile:
       Context.add(CurrentPlugin, plugin.id),
       Context.add(HttpRouter.HttpRouter, collectingRouter(collected))
     )
-    // Without a span: a plugin keeps the context it is built in, and a span in it would be the parent of all its later
-    // work.
+    // Built without a span: a plugin keeps the context in which it is built, so a span in it would become the parent of
+    // all its later work.
     const built = yield* Effect.gen(function* () {
       if (plugin.migrations === "folder") yield* catalogue.migrate(plugin.id)
       return yield* Layer.buildWithMemoMap(plugin.layer as Layer.Layer<never, unknown, any>, memoMap, scope)
     }).pipe(Effect.provideContext(surroundings), Effect.annotateLogs({ plugin: plugin.id }), Effect.exit)
-    // Paths are claimed even by a plugin that failed: a duplicate is an error of the profile, not a runtime condition.
+    // A plugin that failed claims its paths too: a duplicate is an error of the profile, not a runtime condition.
     yield* claim(plugin.id, collected)
     if (Exit.isSuccess(built)) {
       yield* mount(router, collected)

@@ -1,8 +1,8 @@
 // A plugin is a plain value: id, summary, boot policy, needs, migrations, the settings that it declares and one Layer.
-// Settings are known whether the plugin is enabled or not. Everything else it contributes by calling a kernel registry
-// while that Layer is built; the Layer's Scope takes it back.
-// `define` makes the compiler hold `needs` equal to what the Layer really requires, and `catalogue` makes it hold the
-// order of a list of plugins. Nothing here runs: the Loader starts plugins.
+// Settings are known whether the plugin is enabled or not. It contributes everything else by calling a kernel registry
+// while that Layer is built; the Layer's Scope removes it again. `define` makes the compiler check that `needs` equals
+// the Layer's real requirements, and `catalogue` makes it check the order of a list of plugins. Nothing here runs: the
+// Loader starts plugins.
 import { Effect, type FileSystem, Layer, type Path } from "effect"
 import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
 import type { Declaration } from "../config/NetworkKeys.ts"
@@ -29,26 +29,30 @@ export type Boot = "required" | "optional"
 export type Migrations = "folder" | "none"
 
 export interface Plugin<out Id extends string, in Out, out E, out R, out Needs extends ReadonlyArray<AnyContract>> {
-  /** Kebab-case, equal to the plugin's folder; names it in logs, spans, metrics and the migration ledger. */
+  /** Kebab-case, equal to the plugin's folder; logs, spans, metrics and the migration ledger use it. */
   readonly id: Id
   /** One line for people. */
   readonly summary: string
   /**
-   * A failing `optional` plugin is reported degraded and the rest runs. Only one that provides nothing may be optional.
+   * A failing `optional` plugin is reported degraded and the rest runs. Only a plugin that provides no service may be
+   * optional.
    */
   readonly boot: Boot
   readonly needs: Needs
   readonly migrations: Migrations
-  /** Sections of settings, and keys of each network, that are this plugin's; absent: none. */
+  /** The plugin's sections of settings and keys of each network; absent: none. */
   readonly settings?: ReadonlyArray<Declaration>
   readonly layer: Layer.Layer<Out, E, R>
+  /** Its module could not be loaded, so its settings are not known; its Layer fails. */
+  readonly isMissing?: true
 }
 
 export type AnyPlugin = Plugin<string, never, any, any, ReadonlyArray<AnyContract>>
 
 /**
- * What every plugin may use without asking: the router it mounts routes on and the ports of the platform. A route
- * handler that still requires a service is not ambient: services are taken while the Layer is built, never per request.
+ * Services that every plugin may use without declaring them: the router it mounts routes on and the ports of the
+ * platform. A route handler that still requires a service is not ambient: services are taken while the Layer is built,
+ * never per request.
  */
 export type Ambient =
   | HttpRouter.HttpRouter
@@ -78,7 +82,7 @@ type Unused<R, Needs extends ReadonlyArray<AnyContract>> = {
   [K in keyof Needs]: [Extract<R, ServicesOf<Needs[K]>>] extends [never] ? Needs[K]["id" & keyof Needs[K]] : never
 }[number]
 
-/** Empty when declared and used needs agree; otherwise an impossible argument, whose name says what is wrong. */
+/** Empty if declared and used needs agree; otherwise an impossible argument with the problem in its name. */
 type Proof<R, Needs extends ReadonlyArray<AnyContract>> = [Undeclared<R, Needs>] extends [never]
   ? [Unused<R, Needs>] extends [never]
     ? []
@@ -97,7 +101,10 @@ interface Shape {
 
 type OutOf<P extends Shape> = Layer.Success<P["layer"]>
 
-/** Defines a plugin. A need used but undeclared, declared but unused, or an optional provider does not compile. */
+/**
+ * Defines a plugin. A need that is used but undeclared, a need that is declared but unused, or an optional provider
+ * does not compile.
+ */
 export const define = <const P extends Shape>(
   plugin: P,
   ..._: [OutOf<P>] extends [never]
@@ -107,7 +114,7 @@ export const define = <const P extends Shape>(
       : [aProviderCannotBeOptional: OutOf<P>]
 ): Plugin<P["id"], OutOf<P>, Layer.Error<P["layer"]>, Layer.Services<P["layer"]>, P["needs"]> => plugin as any
 
-/** The Layer of a module that is loaded when the plugin starts, for what is large and rarely enabled. */
+/** The Layer of a module that is loaded when the plugin starts, for large and rarely enabled code. */
 export const loaded = <Out, E, R>(
   module: () => Promise<{ readonly layer: Layer.Layer<Out, E, R> }>
 ): Layer.Layer<Out, E, R> => Layer.unwrap(Effect.map(Effect.promise(module), ({ layer }) => layer))

@@ -1,11 +1,11 @@
 // The state of each enabled plugin, for readiness and the operator: `running`, or `degraded` with one bounded sentence.
-// Written by the loader while plugins start; readable by all.
+// The loader writes it while plugins start; anyone may read it.
 import { Context, Layer } from "effect"
 
 export interface PluginState {
   readonly id: string
   readonly state: "running" | "degraded"
-  /** Why it is degraded, at most 200 characters; absent while it runs. */
+  /** The reason for a degraded state, at most 200 characters; absent while it runs. */
   readonly detail?: string
 }
 

@@ -1,6 +1,6 @@
-// A plugin mounts routes on a router of its own that only collects them; the loader passes them to the real router once
+// A plugin mounts routes on a separate router that only collects them; the loader passes them to the real router once
 // the plugin is complete. So a failed optional plugin leaves no route behind, and a path that two plugins claim stops
-// the boot, optional or not. Plugins contribute routes, never global middleware.
+// the boot, even if one is optional. Plugins contribute routes, never global middleware.
 import { Context, Effect, Layer, Schema } from "effect"
 import { FindMyWay, HttpRouter } from "effect/http"
 import { type DeclaredRules, firstSegment, type RouteRules, rulesOfMounted } from "../http/RouteRules.ts"
@@ -16,7 +16,7 @@ export class RouteClaimedTwice extends Schema.TaggedError<RouteClaimedTwice>()("
 
 export interface Collected {
   readonly routes: Routes
-  /** The context at the time of registration; it carries middleware that the routes were declared under. */
+  /** The context at registration; it carries middleware that the routes were declared under. */
   readonly context: Context.Context<never>
 }
 
@@ -44,8 +44,8 @@ const claimOf = (method: string, path: string): string =>
   `${method} ${path.replace(/:[^/]+/g, ":").replace(/(.)\/+$/, "$1")}`
 
 /**
- * Labels of metrics by path. What a stranger writes into a path is none: a path is a label only as it was declared, or
- * as the first segment of paths that were.
+ * Labels of metrics by path. Text from others in a path never becomes a label: a label is a declared path, or the first
+ * segment of declared paths.
  */
 const makeLabels = () => {
   const exact = new Map<string, RouteRules>()
@@ -67,7 +67,7 @@ export interface Claim {
 export class RouteClaims extends Context.Service<
   RouteClaims,
   {
-    /** Claims for its owner what was collected. */
+    /** Claims the collected routes for their owner. */
     readonly claim: (owner: string, collected: ReadonlyArray<Collected>) => Effect.Effect<void, RouteClaimedTwice>
     /** Every claim with its owner, as `GET /a/:x`, in the order of claiming. */
     readonly all: () => ReadonlyArray<Claim>
@@ -77,7 +77,7 @@ export class RouteClaims extends Context.Service<
   static readonly layer = Layer.sync(RouteClaims, () => {
     const claims = new Map<string, Claim>()
     const labels = makeLabels()
-    // As the router itself finds them.
+    // Routes in the form that the router itself uses to find them.
     const found = FindMyWay.make<RouteRules>({ caseSensitive: true })
     return RouteClaims.of({
       claim: Effect.fnUntraced(function* (owner, collected) {
@@ -103,10 +103,10 @@ export class RouteClaims extends Context.Service<
   })
 }
 
-/** Methods that are answered of a route for GET. */
+/** Methods that a route for GET answers. */
 const isReading = (method: string): boolean => method === "HEAD" || method === "OPTIONS"
 
-/** Mounts what was collected on the real router. */
+/** Mounts the collected routes on the real router. */
 export const mount = (router: HttpRouter.HttpRouter, collected: ReadonlyArray<Collected>): Effect.Effect<void> =>
   Effect.forEach(
     collected,

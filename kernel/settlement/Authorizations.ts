@@ -1,17 +1,17 @@
 // Facts about a payer's authorization that settlement needs and only the scheme can read: the nonce (the ledger records
-// its use), whether an operation on the ledger uses it, and whether an executed transaction made the promised
-// transfer. The payment layer answers from the schemes that are registered at that moment.
+// its use), whether an operation on the ledger uses it, and whether an executed transaction made the promised transfer.
+// The payment layer answers by the schemes that are registered at that moment.
 import { Context } from "effect"
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
 
-/** The ledger keeps one entry for each use of a nonce, for as long as the authorization lives. */
+/** The ledger keeps one entry for each use of a nonce, as long as the authorization lives. */
 export interface Nonce {
   /** Address of the account that signed, G… or C… */
   readonly address: string
   readonly nonce: bigint
 }
 
-/** How an operation uses an authorization's nonce: not, as exactly this payment, or as something else. */
+/** Use of an authorization's nonce by an operation: none, as exactly this payment, or as something else. */
 export type NonceUse = "none" | "same" | "other"
 
 /** The payment that a settlement recorded. */
@@ -34,7 +34,7 @@ export interface AmountsMoved {
 export class Authorizations extends Context.Service<
   Authorizations,
   {
-    /** `none` if only the recorded transaction can move the money. Undefined when the scheme is not registered now. */
+    /** `none` if only the recorded transaction can move the money. Undefined if the scheme is not registered now. */
     readonly nonceOf: (promised: Promised) => Nonce | "none" | undefined
     /** Pure; the operation is XDR. */
     readonly useIn: (promised: Promised, operationXdr: Uint8Array) => NonceUse

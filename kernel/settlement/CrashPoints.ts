@@ -1,5 +1,5 @@
-// Named steps of the money path at which a test may stop the process, to see that the payment still ends once. In the
-// running product they do nothing.
+// Named steps of the money path. A test may stop the process at each, to verify that the payment still ends exactly
+// once. In production they do nothing.
 import { Context, Effect } from "effect"
 
 export const steps = [
@@ -16,7 +16,7 @@ export const steps = [
 ] as const
 export type Step = (typeof steps)[number]
 
-/** What happens at a step; nothing by default. */
+/** Called at each step; does nothing by default. */
 export const CrashPoints = Context.Reference<(step: Step) => Effect.Effect<void>>("tollkeeper/settlement/CrashPoints", {
   defaultValue: () => () => Effect.void
 })

@@ -1,7 +1,7 @@
 // Leases for work that one replica does at a time: a row with a holder and an expiry. The holder renews it at half its
-// duration, and until then holds it without a query; when it dies, another replica takes over once the lease has
-// expired. An embedded database has one process at a time, so no replica waits for the expiry there, and it is long. A
-// lease only avoids duplicate work: correctness rests on the compare-and-set of each change, so a holder that resumes
+// duration, and until then needs no query. When the holder dies, another replica takes over after the lease has
+// expired. An embedded database has one process at a time, so no replica waits for the expiry, and the lease is longer.
+// A lease only avoids duplicate work: correctness rests on the compare-and-set of each change, so a holder that resumes
 // late does no harm.
 import { Context, Duration, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
@@ -11,14 +11,14 @@ import { monotonicMillis } from "../time/monotonicMillis.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
-/** How much longer a lease is where no other process can be there. */
+/** Leases are this many times longer if no other process can use the database. */
 export const aloneTimes = 60
 
 export class Leases extends Context.Service<
   Leases,
   {
     /**
-     * True while this process holds the named lease; renews or takes it. A statement's result holds for half of
+     * True while this process holds the named lease; renews or takes it. A statement's result is valid for half of
      * `duration`.
      */
     readonly hold: (name: string, duration: Duration.Duration) => Effect.Effect<boolean, SqlError.SqlError>
@@ -32,7 +32,7 @@ export class Leases extends Context.Service<
       // A lease found there belongs to a dead process.
       if (isAlone) yield* sql`delete from kernel_leases`
       const holder = Hex.encode((yield* Crypto).randomBytes(8))
-      /** For each held name, until when no statement is needed. */
+      /** For each held name, the time until which no statement is needed. */
       const held = new Map<string, number>()
       // A graceful shutdown hands the work over immediately.
       yield* Effect.addFinalizer(() =>
@@ -40,7 +40,7 @@ export class Leases extends Context.Service<
       )
       const renew = Effect.fnUntraced(function* (name: string, millis: number) {
         const seconds = millis / 1_000
-        // Before the statement: the database counts from a moment that is later.
+        // Read before the statement: the database counts from a later moment.
         const askedAt = yield* monotonicMillis
         const rows = yield* sql`insert into kernel_leases as l (name, holder, until)
           values (${name}, ${holder}, clock_timestamp() + make_interval(secs => ${seconds}::float8))

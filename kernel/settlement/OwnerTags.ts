@@ -1,18 +1,18 @@
-// The owner of a settlement whose record was lost. The transaction asks for one more signer, a hash whose preimage is
-// an HMAC of network, owner and fingerprint under a key of this installation (ADR 42). So the ledger alone proves the
-// owner to all replicas. No other owner or payment has this hash, and computing it takes the key. The key is in the
-// database; `FACILITATOR_OWNER_SECRET` replaces it where the whole database may be lost.
+// Proof of the owner of a settlement with a lost record. The transaction requires one more signer: a hash with a
+// preimage that is an HMAC of network, owner and fingerprint under a key of this installation (ADR 42). So the ledger
+// itself proves the owner to all replicas. No other owner or payment has this hash, and computing it requires the key.
+// The key is in the database; `FACILITATOR_OWNER_SECRET` replaces it if the whole database may be lost.
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Settings } from "../config/Settings.ts"
 import { generatedSecret } from "../database/generatedSecret.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { conditionsOf, hashSignerOf, sameBytes, type Transaction } from "../stellar/Envelope.ts"
 
-/** Whose payment it is. */
+/** A payment with its owner. */
 export interface Owned {
   readonly network: string
   readonly owner: string
-  /** Of the payment; it has no line break. */
+  /** The payment's fingerprint; it contains no line break. */
   readonly fingerprint: string
 }
 
@@ -27,7 +27,7 @@ export const formerTag = (crypto: Pick<Hashes, "sha256">, { fingerprint, owner }
   return BigInt(bits === 0 ? 1 : bits)
 }
 
-/** Tags with the first of the keys, recognizes those of all. */
+/** Tags with the first key, and recognizes tags of all keys. */
 export const ownerTagsOf = (
   keys: readonly [Uint8Array, ...ReadonlyArray<Uint8Array>],
   crypto: Hashes

@@ -1,5 +1,5 @@
-// The gate before pubnet: a process that serves it starts only when every condition of the specification holds (S274 to
-// S283), and reports all that do not together, each with its remedy, before a database is touched or a port opens.
+// The gate before pubnet. A process that serves pubnet starts only if every condition of the specification holds (S274
+// to S283). It reports all violations together, each with its remedy, before it touches a database or opens a port.
 // Settings and environment are checked first; then the ledger: the network that each endpoint serves, and the balances
 // of sponsor and channels. Other networks pass without a check.
 import { Context, Effect, Layer, Option, Redacted } from "effect"
@@ -27,7 +27,7 @@ const noKeys = (variable: string): string =>
 const noDatabase =
   "the embedded database does not survive a loss of power; set DATABASE_URL to a PostgreSQL server of 15 or newer"
 
-/** What the settings and the environment say against it. */
+/** Violations by the settings and the environment. */
 const settingErrors = Effect.fnUntraced(function* () {
   const settings = yield* Settings
   const network = yield* Network
@@ -57,7 +57,7 @@ const settingErrors = Effect.fnUntraced(function* () {
   return [...own, ...(values === undefined ? [] : pubnetIssues(networkKeys, values)), ...contributed.flat()]
 })
 
-/** What the secrets say against it. */
+/** Violations by the secrets. */
 const secretErrors = Effect.map(
   Effect.flatMap(Network, (network) => Effect.result(checkSecrets(network))),
   (checked) => (checked._tag === "Failure" ? [checked.failure.message] : [])
@@ -74,7 +74,7 @@ const endpointErrors = Effect.fnUntraced(function* () {
   )
 })
 
-/** What sponsor and channels hold, above what the ledger makes an account keep. */
+/** Balances of sponsor and channels, above the ledger's reserve. */
 const readAccounts = Effect.fnUntraced(function* (addresses: ReadonlyArray<string>) {
   const rpc = yield* LedgerRpc
   const pages = Array.from({ length: Math.ceil(addresses.length / accountsMax) }, (_, page) =>
@@ -110,12 +110,12 @@ const balanceErrors = Effect.fnUntraced(function* () {
   ]
 })
 
-/** All that keeps this process from serving pubnet, a sentence each; nothing is made or changed. */
+/** All reasons why this process cannot serve pubnet, a sentence each; creates and changes nothing. */
 export const pubnetGateIssues = Effect.gen(function* () {
   const network = yield* Network
   const secrets = yield* secretErrors
   const endpoints = yield* endpointErrors()
-  // Where a development seed would be generated, there is no account yet whose balance could be read.
+  // If a development seed would be generated, no account with a readable balance exists yet.
   const isSeedMade = network.developmentAutoFund && Option.isNone(network.sponsorSecret)
   const isAskable = secrets.length === 0 && !isSeedMade && endpoints.length < network.rpcUrls.length
   const { rpcTimeout: timeout } = yield* Limits

@@ -1,11 +1,12 @@
-// The signer signs the transactions that this program builds, and refuses everything else, from any caller: a
-// settlement is one contract call on one of our channels, without a source, a memo or our own accounts anywhere in it,
-// bounded by a ledger, within the fee ceilings, with no further signer than the hash whose preimage comes with it; a
-// fee bump is the sponsor's around exactly that; the sponsor's own transactions only create, fund or merge our
-// channels. A refusal here is a bug or an attack, so it is a defect that names what was wrong and nothing of the
-// content. Sponsor and channels may change while the process runs (a rotation), so addresses must be read on each use;
-// a remote key that does not sign leaves everything open. A call that a scheme has named may hold the sponsor at one
-// argument; its authorization of that call is signed here too (`ownAuthorization.ts`).
+// The signer signs the transactions that this program builds, and refuses everything else, from any caller. A
+// settlement is one contract call on one of our channels. It has no source, no memo and none of our own accounts
+// anywhere in it, is bounded by a ledger and the fee ceilings, and has no further signer except the hash whose preimage
+// comes with it. A fee bump is the sponsor's, around exactly such a settlement. The sponsor's own transactions only
+// create, fund or merge our channels, or move a former sponsor's balance to the operator's account. A refusal here is a
+// bug or an attack, so it is a defect; it names the violated rule and never the content. Sponsor and channels may change
+// while the process runs (a rotation), so addresses must be read on each use; a remote key that does not sign leaves
+// everything open. A call that a scheme registered may hold the sponsor at one argument; its authorization of that call
+// is signed here too (`ownAuthorization.ts`).
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { Hex } from "effect/encoding"
@@ -44,7 +45,7 @@ import { voidValue } from "../stellar/Value.ts"
 import { type AccountNames, type Accounts, Vault } from "./Vault.ts"
 import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
-/** What the sponsor's own transactions may offer for an operation, stroops. */
+/** Maximum bid of the sponsor's own transactions per operation, stroops. */
 export const sponsorStroopsPerOperationMax = 100_000n
 
 /** The signer was asked for a transaction that this program does not build. */
@@ -56,7 +57,7 @@ export interface SignedEnvelope {
   /** Hex. */
   readonly innerHash: string
   readonly outerHash: string
-  /** Whose fee bump it is. */
+  /** The sponsor of the fee bump. */
   readonly sponsor: string
 }
 
@@ -64,10 +65,10 @@ export interface SignedEnvelope {
 export interface SettlementToSign {
   readonly transaction: Transaction
   readonly channel: string
-  /** Whose ceilings bind the fee. */
+  /** The scheme's ceilings bound the fee. */
   readonly scheme: string
   readonly inclusionStroops: bigint
-  /** Of the transaction's hash signer; absent when it has none. */
+  /** Preimage of the transaction's hash signer; absent without one. */
   readonly preimage?: Uint8Array
 }
 
@@ -198,13 +199,13 @@ const signSponsor = Effect.fnUntraced(function* (house: House, transaction: Tran
   if (sourceOf(transaction) !== vault.sponsor) return yield* refuse("a sponsor transaction of another account")
   if (BigInt(transaction.fee) > sponsorStroopsPerOperationMax * BigInt(transaction.operations.length))
     return yield* refuse("a sponsor transaction whose fee is above its ceiling")
-  const merged: Array<string> = []
+  const signing: Array<string> = []
   for (const operation of transaction.operations) {
-    const error = sponsorError(operation, vault, merged)
+    const error = sponsorError(operation, vault, signing)
     if (error !== undefined) return yield* refuse(error)
   }
   const hash = transactionHash(crypto, networkId, transaction)
-  const signatures = yield* Effect.forEach([vault.sponsor, ...new Set(merged)], (address) =>
+  const signatures = yield* Effect.forEach([vault.sponsor, ...new Set(signing)], (address) =>
     signAs(house, address, hash)
   )
   return { envelope: encodeEnvelope(withSignatures(transaction, signatures)), hash: Hex.encode(hash) }
@@ -214,29 +215,35 @@ export class Signer extends Context.Service<
   Signer,
   {
     readonly sponsor: string
-    /** Why nothing can be signed now, where a key is remote; it probes that machine at most once a second. */
+    /** The reason why a remote key cannot sign now; it probes that machine at most once a second. */
     readonly problem: Effect.Effect<string | undefined>
     /** Probes such a machine, unless it signed recently; `problem` has the result. */
     readonly assure: Effect.Effect<void>
     /** The current accounts. */
     readonly names: () => AccountNames
-    /** Reads the sources of the keys again: sponsor, channels and all that follows change atomically, or not at all. */
+    /**
+     * Reads the sources of the keys again: sponsor, channels and everything derived from them change atomically, or not
+     * at all.
+     */
     readonly reread: Vault["Service"]["reread"]
-    /** Accounts that may be named as the facilitator: the sponsor, and earlier ones whose secrets are still there. */
+    /**
+     * Accounts that may be named as the facilitator: the sponsor, and earlier sponsors with secrets that are still
+     * present.
+     */
     readonly sponsors: ReadonlyArray<string>
-    /** All channels there may be, by number: those in use are the first of them. */
+    /** All possible channels, by number; the first of them are in use. */
     readonly channels: ReadonlyArray<string>
     /** Whether the operator names each channel, instead of a number of derived ones. */
     readonly areChannelsGiven: boolean
-    /** Retired channels, no longer leased: they may be cancelled on and merged back. */
+    /** Retired channels, no longer leased: we may still cancel on them and merge them back. */
     readonly formerChannels: ReadonlyArray<string>
     /** True for sponsor and channels, former ones too: addresses that must appear nowhere in a payment. */
     readonly isOurs: (address: string) => boolean
-    /** Allows the sponsor in one call, for as long as the Scope lives. Without it, it authorizes nothing. */
+    /** Allows the sponsor in one call, for as long as the Scope lives. Without it, the sponsor authorizes nothing. */
     readonly allowAuthorization: (call: SponsoredCall) => Effect.Effect<void, never, Scope.Scope>
     /**
-     * Authorizes an operation's call as the sponsor, until and with a ledger: XDR of the operation with that
-     * authorization after those it has. The nonce is new each time.
+     * Authorizes an operation's call as the sponsor, valid through a given ledger. Returns the XDR of the operation
+     * with that authorization after the existing ones. The nonce is new each time.
      */
     readonly signAuthorization: (
       request: AuthorizationToSign
@@ -247,7 +254,7 @@ export class Signer extends Context.Service<
     ) => Effect.Effect<SignedEnvelope, SignerRefused | LedgerUnavailable>
     /** Signs the no-op that cancels a settlement. */
     readonly signCancel: (request: SettlementToSign) => Effect.Effect<SignedEnvelope, SignerRefused | LedgerUnavailable>
-    /** Signs a transaction of the sponsor's own. */
+    /** Signs one of the sponsor's own transactions. */
     readonly signSponsor: (
       transaction: Transaction
     ) => Effect.Effect<{ readonly envelope: string; readonly hash: string }, SignerRefused | LedgerUnavailable>
@@ -299,7 +306,7 @@ export class Signer extends Context.Service<
   )
 }
 
-/** What is wrong with a settlement's transaction, if anything. */
+/** The error of a settlement's transaction, if any. */
 const settlementError = (transaction: Transaction, channel: string, signer?: Uint8Array): string | undefined => {
   if (sourceOf(transaction) !== channel) return "a settlement whose source is not its channel"
   const condition = conditionError(transaction, signer)
@@ -310,11 +317,11 @@ const settlementError = (transaction: Transaction, channel: string, signer?: Uin
   if (operation.sourceAccount != null) return "a settlement whose operation has a source"
   if (invokedBy(operation) === undefined) return "a settlement that is no contract call"
   if (resourceFeeOf(transaction) === undefined) return "a settlement without resource data"
-  // The source is a channel of ours: such an entry would act in its name.
+  // The source is one of our channels: such an entry would act in its name.
   return authOf(operation).some(actsAsSource) ? "a settlement that acts as its own source" : undefined
 }
 
-/** What is wrong with the cost of a transaction on a channel, alone or bumped. */
+/** The error in the cost of a transaction on a channel, bumped or not. */
 const feeError = (
   transaction: Transaction,
   resourceStroops: bigint,
@@ -329,7 +336,9 @@ const feeError = (
     : undefined
 }
 
-/** What every transaction on a channel has: an end in ledgers, no text, no other condition except the hash signer. */
+/**
+ * Conditions of every transaction on a channel: an end in ledgers, no text, no other condition except the hash signer.
+ */
 const conditionError = (transaction: Transaction, signer?: Uint8Array): string | undefined => {
   if (hasMemo(transaction)) return "a channel's transaction with a memo"
   const conditions = conditionsOf(transaction)
@@ -341,8 +350,8 @@ const conditionError = (transaction: Transaction, signer?: Uint8Array): string |
   return plain ? undefined : "a channel's transaction with further conditions"
 }
 
-/** What is wrong with an operation of the sponsor's own, if anything; merged accounts are collected. */
-const sponsorError = (operation: Operation, vault: Accounts, merged: Array<string>): string | undefined => {
+/** The error of one of the sponsor's own operations, if any; accounts that have to sign it are collected. */
+const sponsorError = (operation: Operation, vault: Accounts, signing: Array<string>): string | undefined => {
   const read = readSponsorOperation(operation)
   if (read === undefined) return "an operation the sponsor has no business with"
   const isChannel = (address: string) => vault.channels.includes(address)
@@ -354,10 +363,13 @@ const sponsorError = (operation: Operation, vault: Accounts, merged: Array<strin
     case "Fund":
       return isOwn && isChannel(chore.account) ? undefined : "a payment that does not fund a channel of ours"
     case "Merge":
-      merged.push(chore.account)
+      signing.push(chore.account)
       return isChannelOfOurs(vault, chore.account) && chore.into === vault.sponsor
         ? undefined
         : "a merge that is not of a channel into the sponsor"
+    case "Drain":
+      signing.push(chore.account)
+      return vault.formerSponsors.includes(chore.account) ? undefined : "a payment of an account that is in use"
   }
 }
 

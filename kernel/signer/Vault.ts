@@ -1,9 +1,9 @@
-// The signing keys of sponsor and channels, and the only place that uses their seeds. A seed never leaves this file,
-// and is never returned, logged or stored elsewhere; a remote key is called where it is. Channel keys derive from the
-// sponsor's seed by HMAC unless the operator gives them, so that every replica with the same sponsor agrees on the
-// channels with nothing to share; retired ones, derived from a former sponsor's seed or from this one's before others
-// were given, are still signed for: their balance is taken back. The sources may be read again while the process runs;
-// then all accounts change, or none.
+// The signing keys of sponsor and channels, and the only place that uses their seeds. A seed never leaves this file: it
+// is never returned, logged or stored elsewhere. A remote key stays on its machine, and the vault calls it there.
+// Channel keys derive from the sponsor's seed by HMAC unless the operator gives them, so every replica with the same
+// sponsor has the same channels without sharing anything. Retired channels derive from a former sponsor's seed, or from
+// this one before the operator gave others. The vault still signs for them, so that we can take back their balance. The
+// sources may be read again while the process runs; then either all accounts change, or no account does.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, FileSystem, Layer, Option, Path, Redacted, Semaphore } from "effect"
 import { Network } from "../config/Network.ts"
@@ -19,11 +19,11 @@ export interface AccountNames {
   /** The sponsor's address, G… */
   readonly sponsor: string
   /**
-   * Former sponsors, whose secrets follow the sponsor's: they still authorize what was signed for them and pay for
-   * nothing.
+   * Former sponsors with secrets behind the sponsor's: they still authorize calls that were signed for them, and pay
+   * for nothing.
    */
   readonly formerSponsors: ReadonlyArray<string>
-  /** The addresses of all channels there may be, by number, from 0: those in use are the first of them. */
+  /** The addresses of all possible channels, by number, from 0; the first of them are in use. */
   readonly channels: ReadonlyArray<string>
   /** Whether the operator names each channel: all of them are then required. */
   readonly areChannelsGiven: boolean
@@ -35,9 +35,9 @@ export interface AccountNames {
 export interface Accounts extends AccountNames {
   /** Signs 32 bytes as an account of ours; undefined for any other address. */
   readonly sign: (address: string, hash: Uint8Array) => Effect.Effect<AccountSignature | undefined, LedgerUnavailable>
-  /** Why an account that another machine signs for cannot be signed for now. */
+  /** The reason why an account with a key on another machine cannot sign now. */
   readonly problem: Effect.Effect<string | undefined>
-  /** Probes each such machine that has not answered recently; `problem` has the result. */
+  /** Probes each remote signer that has not answered recently; `problem` has the result. */
   readonly assure: Effect.Effect<void>
 }
 
@@ -92,7 +92,7 @@ class Holders {
         )
   )
 
-  /** One account represents its machine: the one that signed last. */
+  /** One account represents its machine: the account that signed last. */
   assure: Accounts["assure"] = Effect.suspend(() => {
     const newest = new Map<string, RemoteAccount>()
     for (const account of this.#remote) {
@@ -121,7 +121,7 @@ const readAccounts = Effect.fn("Vault.readAccounts")(function* (
   const seeds = yield* readSeeds(network)
   const { channelSigners = [], sponsorSigner } = network
   const held = seeds.sponsors.map(holders.local)
-  // Once each: there may be a thousand, and a key takes a tenth of a millisecond.
+  // Derived once per reread: there may be a thousand, and a key takes a tenth of a millisecond.
   const derived = seeds.sponsors.map((seed) => deriveChannels(crypto, seed, network.channelCountMax).map(holders.local))
   const remoteSponsor = sponsorSigner && holders.remote(yield* openRemote(sponsorSigner, crypto))
   const remoteChannels = yield* Effect.forEach(channelSigners, (signer) => openRemote(signer, crypto))
@@ -150,7 +150,7 @@ export class Vault extends Context.Service<
   {
     /** The accounts as of the last reading. */
     readonly accounts: () => Accounts
-    /** Reads the sources again, and takes their keys if the check accepts them; else all stay unchanged. */
+    /** Reads the sources again, and takes their keys if the check accepts them; otherwise nothing changes. */
     readonly reread: <E, R>(
       verify: (next: AccountNames) => Effect.Effect<void, E, R>
     ) => Effect.Effect<void, VaultRefused | E, R>
@@ -163,7 +163,7 @@ export class Vault extends Context.Service<
       const services = yield* Effect.context<Exclude<Sources, Network>>()
       const read = Effect.provideContext(readAccounts(network), services)
       let accounts = yield* read
-      // One at a time: what was read first must not replace what was read later.
+      // One reread at a time: an earlier read must not replace a later one.
       const one = yield* Semaphore.make(1)
       return Vault.of({
         accounts: () => accounts,

@@ -1,7 +1,8 @@
-// Where the sponsor may occur in a payment: as one argument of one contract call, with an authorization of its own for
-// exactly that call. A scheme's plugin names the call and the position when it starts; the signer then signs such an
-// authorization and no other. A settlement that carries one is recognized by the sponsor's own signature in it, so that
-// it can be signed again after a restart whether or not the scheme's plugin runs. Pure; nothing here signs.
+// The only place where the sponsor may occur in a payment: as one argument of one contract call, with a separate
+// authorization for exactly that call. A scheme's plugin names the call and the position when it starts; the signer
+// then signs such an authorization and no other. A settlement with such an authorization is recognized by the sponsor's
+// own signature in it. So it can be signed again after a restart, with or without the scheme's plugin. Pure; nothing
+// here signs.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { verifyEd25519 } from "../ledger/Ed25519.ts"
 import type { Crypto } from "../platform/Crypto.ts"
@@ -28,7 +29,7 @@ import {
 import { type Operation, sameBytes } from "../stellar/Envelope.ts"
 import { addressOf, symbolText, type Value, voidValue } from "../stellar/Value.ts"
 
-/** The one call in which the sponsor may occur, and at which of its arguments, from 0. */
+/** The one call in which the sponsor may occur, and the position of its argument, from 0. */
 export interface SponsoredCall {
   /** Contract address, C… */
   readonly contract: string
@@ -38,16 +39,16 @@ export interface SponsoredCall {
 
 const isAddress = (value: Value | undefined, address: string): boolean => addressOf(value) === address
 
-/** The same call with nothing at one of its positions. */
+/** The same call with an empty value at one position. */
 const without = (call: Invoked, position: number): Invoked => ({
   ...call,
   args: call.args.map((argument, index) => (index === position ? voidValue : argument))
 })
 
-/** The bytes that a key begins with, four together. */
+/** The first four bytes of a key, as one number. */
 const beginningOf = (key: Uint8Array): number => (key[0]! | (key[1]! << 8) | (key[2]! << 16) | (key[3]! << 24)) >>> 0
 
-/** Our keys by what they begin with, made once for each list of them: there may be hundreds. */
+/** Our keys by their first bytes, computed once for each list: there may be hundreds. */
 const byBeginning = new WeakMap<ReadonlyArray<Uint8Array>, ReadonlyMap<number, ReadonlyArray<Uint8Array>>>()
 
 const keysByBeginning = (keys: ReadonlyArray<Uint8Array>) => {
@@ -57,8 +58,8 @@ const keysByBeginning = (keys: ReadonlyArray<Uint8Array>) => {
 }
 
 /**
- * Whether `bytes` hold the 32 bytes of one of `keys` anywhere, by one scan: coarse on purpose, no structure can hide
- * it.
+ * Whether `bytes` contain the 32 bytes of one of `keys` anywhere, by one scan. It is coarse on purpose: no structure
+ * can hide a key.
  */
 export const holdsAny = (bytes: Uint8Array, keys: ReadonlyArray<Uint8Array>): boolean => {
   const known = keysByBeginning(keys)
@@ -73,8 +74,8 @@ export const holdsAny = (bytes: Uint8Array, keys: ReadonlyArray<Uint8Array>): bo
 }
 
 /**
- * Another party's authorization, without the argument at which the sponsor may occur in the very same function. A
- * function may have others sign fewer arguments, or in another order: then it is the one argument that is the sponsor.
+ * Another party's authorization, without the argument that may be the sponsor in the same function. A function may have
+ * others sign fewer arguments, or in another order: then the only argument that equals the sponsor is left out.
  */
 const othersBytes = (entry: AuthEntry, call: Invoked, position: number): Uint8Array => {
   const authorized = authorizedCall(entry.rootInvocation)
@@ -91,7 +92,7 @@ const othersBytes = (entry: AuthEntry, call: Invoked, position: number): Uint8Ar
   return encodeEntry({ ...entry, rootInvocation: { ...rootInvocation, ...instead } })
 }
 
-/** What is wrong with the operation as one in which only that argument, and its copies, name an account of ours. */
+/** The error of an operation that names one of our accounts anywhere else than at that argument and its copies. */
 const namingError = (
   call: Invoked,
   others: ReadonlyArray<AuthEntry>,
@@ -104,7 +105,7 @@ const namingError = (
     : undefined
 }
 
-/** The sponsor that is to authorize this operation's call, or what is wrong with the request. */
+/** The sponsor that shall authorize this operation's call, or the error in the request. */
 export const checkAuthorization = (
   operation: Operation,
   allowed: ReadonlyArray<SponsoredCall>,
@@ -140,11 +141,13 @@ export const ownEntry = (
     invocationOf(invokedBy(operation)!)
   )
 
-/** The operation with a further authorization after those it has. */
+/** The operation with a further authorization after the existing ones. */
 export const withEntry = (operation: Operation, entry: AuthEntry): Operation =>
   callOperation(invokedBy(operation)!, [...authOf(operation), entry])
 
-/** Whether an entry is the sponsor's own: its credentials, its one signature, the whole call and nothing below it. */
+/**
+ * Whether an entry is the sponsor's own: its credentials, its single signature, the whole call and nothing below it.
+ */
 const isOwn = (
   entry: AuthEntry,
   call: Invoked,
@@ -168,7 +171,7 @@ const isOwn = (
   )
 }
 
-/** What is wrong with an operation of a settlement that names an account of ours, if anything. */
+/** The error of a settlement's operation that names one of our accounts, if any. */
 export const settlementNamingIssue = (
   operation: Operation,
   sponsors: ReadonlyArray<string>,

@@ -1,6 +1,6 @@
-// The seeds that this process holds, from the configured source: variables or the files behind them, or one file of
-// sealed seeds; in development a seed that is generated once. Each source is read on each call, so that a rotation
-// needs no restart. A secret is Redacted from the moment it is read; a refusal names its source, never its content.
+// The seeds of this process, from the configured source: variables or the files behind them, or one file of sealed
+// seeds. In development, a seed that is generated once. Each source is read on each call, so that a rotation needs no
+// restart. A secret is Redacted from the moment it is read; a refusal names its source, never its content.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, FileSystem, Option, Path, Redacted, Schema } from "effect"
 import type { Network } from "../config/Network.ts"
@@ -14,9 +14,9 @@ export class VaultRefused extends Schema.TaggedError<VaultRefused>()("VaultRefus
 export type Seed = Redacted.Redacted<Uint8Array>
 
 export interface Seeds {
-  /** The sponsor's first, former ones behind it; empty where the sponsor's key is remote. */
+  /** The sponsor's seed first, then former ones; empty if the sponsor's key is remote. */
   readonly sponsors: ReadonlyArray<Seed>
-  /** Channels that the operator gives; None when they are derived from the sponsor's seed. */
+  /** Channels that the operator gives; None if they are derived from the sponsor's seed. */
   readonly channels: Option.Option<ReadonlyArray<Seed>>
   readonly formerChannels: ReadonlyArray<Seed>
 }
@@ -27,7 +27,7 @@ const sponsorMissing = new VaultRefused({
     "names) to the seed S… of an account that pays the fees"
 })
 
-/** Secrets behind commas. */
+/** Secrets, separated by commas. */
 export const splitSecrets = (secrets: string): ReadonlyArray<Redacted.Redacted> =>
   secrets
     .split(",")
@@ -45,13 +45,13 @@ const seedOf = (secret: Redacted.Redacted, what: string): Effect.Effect<Seed, Va
 const seedsOf = (secrets: ReadonlyArray<Redacted.Redacted>, what: string) =>
   Effect.forEach(secrets, (secret, i) => seedOf(secret, `${what} ${i + 1}`))
 
-/** The sponsor's seed and, behind commas, those before it. */
+/** The sponsor's seed and the former ones, separated by commas. */
 const sponsorsOf = Effect.fnUntraced(function* ([first, ...former]: ReadonlyArray<Redacted.Redacted>) {
   if (first === undefined) return []
   return [yield* seedOf(first, "the sponsor's secret"), ...(yield* seedsOf(former, "the secret of former sponsor"))]
 })
 
-/** What a file that has gone, or a variable's file, says of itself. */
+/** An unreadable file of a variable becomes a refusal with the error's own message. */
 const read = <A>(get: () => A): Effect.Effect<A, VaultRefused> =>
   Effect.try({
     try: get,
@@ -80,7 +80,7 @@ const givenChannels = (secrets: Option.Option<Redacted.Redacted>, sealed: Sealed
     : { given: splitSecrets(given), former: [...splitSecrets(former), ...(sealed?.formerChannels ?? [])] }
 }
 
-/** Development only: a seed made once and kept in the state folder, readable by this user alone. */
+/** Development only: a seed generated once and kept in the state folder, readable by this user only. */
 const developmentSeed = Effect.gen(function* () {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -98,7 +98,7 @@ const developmentSeed = Effect.gen(function* () {
   return yield* stored
 })
 
-/** What the settings give; nothing is made. */
+/** Reads the seeds from the settings; generates nothing. */
 const readGiven = Effect.fnUntraced(function* (network: Network["Service"]) {
   const sealed = yield* readSealed(network)
   const secret = yield* read(() => network.sponsorSecret)
@@ -122,7 +122,7 @@ const readGiven = Effect.fnUntraced(function* (network: Network["Service"]) {
 
 const hasRemoteChannels = ({ channelSigners = [] }: Network["Service"]) => channelSigners.length > 0
 
-/** What the settings give, when the vault can do with it. */
+/** Reads the seeds from the settings, and refuses those that the vault cannot use. */
 const readUsable = Effect.fnUntraced(function* (network: Network["Service"]) {
   const seeds = yield* readGiven(network)
   if (network.sponsorSigner === undefined) {
@@ -137,10 +137,10 @@ const readUsable = Effect.fnUntraced(function* (network: Network["Service"]) {
   return seeds
 })
 
-/** Refuses what the vault would refuse for want of a secret, or for one that is none. Nothing is made or kept. */
+/** Refuses settings that the vault would refuse: a missing or an invalid secret. Generates and keeps nothing. */
 export const checkSecrets = (network: Network["Service"]) => Effect.asVoid(readUsable(network))
 
-/** All seeds that this process is to hold. */
+/** All seeds that this process needs. */
 export const readSeeds = Effect.fn("Vault.readSeeds")(function* (network: Network["Service"]) {
   const seeds = yield* readUsable(network)
   return seeds.sponsors.length > 0 || network.sponsorSigner !== undefined

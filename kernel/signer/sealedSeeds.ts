@@ -1,12 +1,12 @@
 // Seeds in a file, sealed under a passphrase: JSON `{version: 1, kdf: "scrypt", cost, salt, cipher: "aes-256-gcm",
-// nonce, sealed, tag}`, bytes in base64. The key is scrypt of the passphrase (r 8, p 1); what is sealed is `{sponsor:
-// [S…], channels: [S…], formerChannels: [S…]}`, the first sponsor being the one in use. A file that was altered, or is
-// opened with another passphrase, opens to nothing; the cost of trying a passphrase is in the file, within bounds.
+// nonce, sealed, tag}`, bytes in base64. The key is scrypt of the passphrase (r 8, p 1). The sealed content is
+// `{sponsor: [S…], channels: [S…], formerChannels: [S…]}`; the first sponsor is in use. An altered file or a wrong
+// passphrase opens to nothing. The file holds the cost of trying a passphrase, within bounds.
 import { Option, Redacted, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Crypto } from "../platform/Crypto.ts"
 
-/** 2^17 blocks of 1 KiB: 128 MiB and some 300 ms. */
+/** 2^17 blocks of 1 KiB: 128 MiB and about 300 ms. */
 const costDefault = 131_072
 const costs = [16_384, 32_768, 65_536, 131_072, 262_144, 524_288] as const
 
@@ -42,7 +42,7 @@ export interface SealedSeeds {
 const encoder = new TextEncoder()
 const bytesOf = (text: string): Uint8Array => Result.getOrElse(Base64.decode(text), () => new Uint8Array())
 
-/** The file's content, or a sentence of what is wrong with it. */
+/** The file's content, or a sentence with the error in it. */
 export const openSeeds = (
   crypto: Crypto["Service"],
   text: string,

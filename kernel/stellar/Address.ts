@@ -5,10 +5,10 @@ import { addressKind, keyKind } from "./kinds.ts"
 import { joinedBytes, readXdr, uint32Bytes } from "./readXdr.ts"
 import { LruCache } from "../cache/LruCache.ts"
 
-/** Addresses whose text is cached: a payment names each of its own several times, and payers return. */
+/** Maximum number of cached texts: a payment contains each of its addresses several times, and payers return. */
 const textsMax = 4_096
 
-/** An address is its 32 bytes with a checksum in other letters; the last of them are kept by their bytes. */
+/** The text of an address encodes its 32 bytes and a checksum. The most recent texts are cached by those bytes. */
 const textsOf = (name: string, encode: (bytes: Uint8Array) => string): ((bytes: Uint8Array) => string) => {
   const texts = new LruCache<string, string>({ name, capacity: textsMax })
   return (bytes) => {
@@ -30,14 +30,14 @@ export const contractTextOf = textsOf("contract-texts", (id) => StrKey.encodeCon
 export const accountText = (account: xdr.MuxedAccountWire): string =>
   accountTextOf((account.type === keyKind.ed25519 ? account.ed25519 : account.med25519.ed25519) as Uint8Array)
 
-/** Whether a source carries a number beside the account. */
+/** Whether a source carries a number in addition to the account. */
 export const isMuxedAccount = (account: xdr.MuxedAccountWire): boolean => account.type !== keyKind.ed25519
 
 const keyBytes = (key: xdr.PublicKeyWire): Uint8Array => (key as { readonly ed25519: Uint8Array }).ed25519
 
 export const publicKeyText = (key: xdr.PublicKeyWire): string => accountTextOf(keyBytes(key))
 
-/** An address as text; None for kinds that hold no balance. */
+/** An address as text; None for kinds that cannot hold a balance. */
 export const addressText = (address: xdr.ScAddressWire): string | undefined => {
   switch (address.type) {
     case addressKind.account:
@@ -49,7 +49,7 @@ export const addressText = (address: xdr.ScAddressWire): string | undefined => {
   }
 }
 
-/** Whether an address carries a number beside the account. */
+/** Whether an address carries a number in addition to the account. */
 export const isMuxedAddress = (address: xdr.ScAddressWire): boolean =>
   (address.type as number) === addressKind.muxedAccount
 
@@ -63,10 +63,10 @@ export const publicKeyOf = (address: string): xdr.PublicKeyWire => ({
   ed25519: StrKey.decodeEd25519PublicKey(address)
 })
 
-/** The 32 bytes of a contract's address, C…; throws for another. */
+/** The 32 bytes of a contract's address, C…; throws for any other address. */
 export const contractIdOf = (address: string): Uint8Array => StrKey.decodeContract(address)
 
-/** The address of an account or a contract as contracts know it. */
+/** The address of an account or a contract, in the form that contracts use. */
 export const contractAddressOf = (address: string): xdr.ScAddressWire =>
   (StrKey.isValidContract(address)
     ? { type: addressKind.contract, contractId: StrKey.decodeContract(address) }
@@ -89,7 +89,7 @@ export const encodeMuxed = (account: xdr.MuxedAccountWire): Uint8Array =>
     ? joinedBytes(uint32Bytes(keyKind.ed25519), account.ed25519 as Uint8Array)
     : xdr.MuxedAccount.schema.encode(account)
 
-/** Every address anywhere in a value of the XDR, to any depth. */
+/** Every address in an XDR value, at any depth. */
 export const addressesIn = (value: unknown, found: Set<string> = new Set()): Set<string> => {
   const pending: Array<unknown> = [value]
   while (pending.length > 0) {

@@ -1,5 +1,5 @@
-// Authorizations of contract calls: their account, what they cover, what their signatures sign and where an account's
-// signatures are in them. Pure; nothing here signs or verifies.
+// Authorizations of contract calls: their account, the covered calls, the bytes that signatures sign, and the place of
+// an account's signatures. Pure; nothing here signs or verifies.
 import { xdr } from "@stellar/stellar-sdk/base"
 import type { Crypto } from "../platform/Crypto.ts"
 import { contractAddressOf, encodeAddress } from "./Address.ts"
@@ -23,7 +23,7 @@ export const credentialsOf = (entry: AuthEntry) => {
   }
 }
 
-/** Whether an entry has the credentials of the transaction's own source, without a signature of its own. */
+/** Whether an entry has the credentials of the transaction's own source, and therefore no separate signature. */
 export const actsAsSource = ({ credentials }: AuthEntry): boolean => credentials.type === credentialsKind.sourceAccount
 
 /** The contract call that an invocation authorizes; undefined for any other kind. */
@@ -38,24 +38,24 @@ export const invokedInstead = (call: xdr.InvokeContractArgsWire): Pick<Invocatio
 export const invocationOf = (call: xdr.InvokeContractArgsWire): Invocation =>
   ({ ...invokedInstead(call), subInvocations: [] }) as unknown as Invocation
 
-/** Throws on anything that is not one entry. */
+/** Throws on anything other than one entry. */
 export const decodeEntry = (bytes: Uint8Array): AuthEntry => readXdr(xdr.SorobanAuthorizationEntry.schema, bytes)
 
 export const encodeEntry = (entry: AuthEntry): Uint8Array => xdr.SorobanAuthorizationEntry.schema.encode(entry)
 
-/** An entry that acts as the transaction's source: worth something in a simulation alone. */
+/** An entry that acts as the transaction's source: useful only in a simulation. */
 export const sourceEntry = (invocation: Invocation): AuthEntry =>
   ({ credentials: { type: credentialsKind.sourceAccount }, rootInvocation: invocation }) as unknown as AuthEntry
 
 export interface SignedTerms {
-  /** Whose it is: an account or a contract. */
+  /** The authorizing account or contract. */
   readonly address: string
   readonly nonce: bigint
   readonly signatureExpirationLedger: number
   readonly signature: Value
 }
 
-/** An entry of an address. */
+/** An entry with an address's credentials. */
 export const addressEntry = (signed: SignedTerms, invocation: Invocation): AuthEntry =>
   ({
     credentials: {
@@ -65,7 +65,10 @@ export const addressEntry = (signed: SignedTerms, invocation: Invocation): AuthE
     rootInvocation: invocation
   }) as unknown as AuthEntry
 
-/** The bytes whose sha256 a signature of an entry signs; undefined for credentials that are not an address's. */
+/**
+ * Preimage of an entry's signed payload: a signature signs its sha256. Undefined for credentials other than an
+ * address's.
+ */
 export const signedPreimage = (networkId: Uint8Array, entry: AuthEntry): Uint8Array | undefined => {
   const credentials = credentialsOf(entry)
   if (credentials === undefined) return undefined
@@ -81,7 +84,7 @@ export const signedPreimage = (networkId: Uint8Array, entry: AuthEntry): Uint8Ar
   )
 }
 
-/** What a signature of an entry signs: 32 bytes; undefined for credentials that are not an address's. */
+/** The signed payload of an entry: 32 bytes; undefined for credentials other than an address's. */
 export const signedPayload = (
   crypto: Crypto["Service"],
   networkId: Uint8Array,
@@ -91,7 +94,7 @@ export const signedPayload = (
   return preimage === undefined ? undefined : crypto.sha256(preimage)
 }
 
-/** The bytes it was read from, where it was read: the ledger's hash is of those. */
+/** If it was read, the bytes that it was read from: the ledger hashes those. */
 const encodeInvocation = (invocation: Invocation): Uint8Array =>
   bytesRead(invocation) ?? xdr.SorobanAuthorizedInvocation.schema.encode(invocation)
 

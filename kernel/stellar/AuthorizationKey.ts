@@ -1,11 +1,11 @@
-// The key of an authorization, as text: its signer, its nonce and its last ledger. It is how the ledger itself
-// distinguishes authorizations; two that differ in the expiry alone use up one nonce.
+// The key of an authorization, as text: its signer, its nonce and its last ledger. The ledger itself distinguishes
+// authorizations by it; two that differ only in the expiry use up one nonce.
 import { Result } from "effect"
 import { Hex } from "effect/encoding"
 import { addressText, decodeAddress, encodeAddress } from "./Address.ts"
 import { type AuthEntry, credentialsOf } from "./AuthEntry.ts"
 
-/** Of an entry; undefined when its credentials are not an address's. */
+/** The key of an entry; undefined if its credentials are not an address's. */
 export const authorizationKeyOf = (entry: AuthEntry): string | undefined => {
   const credentials = credentialsOf(entry)
   if (credentials === undefined) return undefined
@@ -15,7 +15,7 @@ export const authorizationKeyOf = (entry: AuthEntry): string | undefined => {
 
 const withoutExpiry = (key: string): string => key.slice(0, key.lastIndexOf(":"))
 
-/** Whether two keys are of one nonce of one address. */
+/** Whether two keys belong to one nonce of one address. */
 export const haveOneNonce = (a: string, b: string): boolean => withoutExpiry(a) === withoutExpiry(b)
 
 /** The address and nonce that a key was made of. */

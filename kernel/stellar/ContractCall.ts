@@ -1,5 +1,5 @@
-// The one contract call that a transaction or an operation is, with any function and arguments; or undefined, when it
-// is anything else.
+// The single contract call of a transaction or an operation, with any function and arguments; undefined if it is
+// anything else.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { addressText, contractAddressOf } from "./Address.ts"
 import type { AuthEntry } from "./AuthEntry.ts"
@@ -21,7 +21,7 @@ export interface ContractCall {
   readonly invoked: Invoked
 }
 
-/** The authorizations of an operation; none when it invokes no host function. */
+/** The authorizations of an operation; empty unless it invokes a host function. */
 export const authOf = ({ body }: Operation): ReadonlyArray<AuthEntry> =>
   body.type === operationKind.invokeHostFunction ? body.invokeHostFunctionOp.auth : []
 
@@ -32,7 +32,7 @@ export const invokedBy = ({ body }: Operation): Invoked | undefined =>
     ? body.invokeHostFunctionOp.hostFunction.invokeContract
     : undefined
 
-/** The contract call that an operation is. */
+/** The contract call that an operation makes. */
 export const callOfOperation = (operation: Operation): ContractCall | undefined => {
   const invoked = invokedBy(operation)
   const contract = invoked === undefined ? undefined : addressText(invoked.contractAddress)
@@ -48,7 +48,7 @@ export const callOfOperation = (operation: Operation): ContractCall | undefined 
       }
 }
 
-/** The contract call that a transaction is, when it is that and nothing more. */
+/** The contract call of a transaction that consists of nothing else. */
 export const callOf = ({ operations }: Pick<Transaction, "operations">): ContractCall | undefined => {
   const [operation] = operations
   return operations.length !== 1 || operation === undefined ? undefined : callOfOperation(operation)
@@ -71,7 +71,7 @@ export const callOperation = (invoked: Invoked, auth: ReadonlyArray<AuthEntry>):
     }
   }) as unknown as Operation
 
-/** A read value returns the bytes it was read from; only a new one is encoded. */
+/** A value that was read returns its original bytes; only a new value is encoded. */
 export const encodeInvoked = (invoked: Invoked): Uint8Array =>
   bytesRead(invoked) ?? xdr.InvokeContractArgs.schema.encode(invoked)
 export const encodeOperation = (operation: Operation): Uint8Array =>

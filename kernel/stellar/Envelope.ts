@@ -1,4 +1,4 @@
-// Transaction envelopes, in and out. In: strict and bounded decoding, so that what is accepted has exactly one
+// Transaction envelopes, in and out. In: strict and bounded decoding, so that an accepted envelope has exactly one
 // encoding. Out: the transactions that this program builds: a settlement on a channel, the fee bump around it, the
 // no-op that cancels it, and the sponsor's own. Hashes are computed here from the network's passphrase. Values are the
 // SDK's plain wire objects; nothing here signs.
@@ -32,7 +32,7 @@ export const envelopeBytesMax = 131_072
 /** Maximum nesting of XDR schemas; the network refuses values that nest deeper than some 500. */
 const depthMax = 1_000
 
-/** Why a transaction string is not one: never its content. */
+/** The reason why a transaction string is invalid: never its content. */
 export class EnvelopeMalformed extends Data.TaggedError("EnvelopeMalformed")<{
   readonly reason: "not base64" | "too large" | "not a transaction envelope"
 }> {}
@@ -50,7 +50,7 @@ export const readEnvelope = (text: string): Result.Result<Envelope, EnvelopeMalf
   try {
     return Result.succeed(readXdr(envelopeCodec, bytes, depthMax))
   } catch {
-    // The reader throws on anything that is not an envelope in its one encoding, on absurd nesting too.
+    // The reader throws on anything except an envelope in its only encoding, also on absurd nesting.
     return malformed("not a transaction envelope")
   }
 }
@@ -68,15 +68,15 @@ export const encodeEnvelope = (envelope: Envelope): string => Base64.encode(enve
 
 /** Largest fee an inner transaction's field can hold. */
 const innerFeeMax = 0xffff_ffffn
-/** The network's base fee for one operation, and again for a fee bump, in stroops. */
+/** The network's base fee for one operation, charged once more for a fee bump, in stroops. */
 export const baseFeeStroops = 100n
 
 export interface Bounds {
-  /** Last ledger in which the transaction may be included. */
+  /** Last ledger that may include the transaction. */
   readonly ledgerMax: number
   /**
-   * Unix seconds, computed from a ledger's close, never from a machine's clock; a second bound besides the ledger
-   * bound. 0: none.
+   * Unix seconds, computed from a ledger's close, never from a machine's clock; a second bound in addition to the
+   * ledger bound. 0: no bound.
    */
   readonly timeMax: bigint
 }
@@ -97,10 +97,10 @@ const preconditions = ({ bounds, hashSigner }: OnChannel): xdr.PreconditionsWire
 interface OnChannel {
   /** Address of the channel, G… */
   readonly channel: string
-  /** The sequence number this transaction uses. */
+  /** The sequence number that this transaction uses. */
   readonly sequence: bigint
   readonly bounds: Bounds
-  /** SHA-256 whose preimage must be among the signatures; absent: none. */
+  /** SHA-256 of a preimage that must be among the signatures; absent: no hash signer. */
   readonly hashSigner?: Uint8Array
 }
 
@@ -117,7 +117,7 @@ const unsigned = (
     ext: options.ext
   }) as unknown as Transaction
 
-/** The settlement's transaction: one operation as the scheme prepared it, its resource data, nothing else. */
+/** The settlement's transaction: one operation as prepared by the scheme, its resource data, nothing else. */
 export const settlementTransaction = (
   options: OnChannel & { readonly operationXdr: Uint8Array; readonly sorobanDataXdr: Uint8Array }
 ): Transaction => {
@@ -131,18 +131,18 @@ export const settlementTransaction = (
   })
 }
 
-/** The same transaction on another channel, unsigned: what it does, costs and is bound by stays. */
+/** The same transaction on another channel, unsigned: its effect, costs and bounds stay the same. */
 export const onAnotherChannel = (transaction: Transaction, channel: string, sequence: bigint): Transaction =>
   ({ ...transaction, sourceAccount: accountOf(channel), seqNum: sequence }) as unknown as Transaction
 
-/** An ordinary no-op with the same channel and sequence: whichever of the two lands, the other never can. */
+/** An ordinary no-op with the same channel and sequence: if one of the two lands, the other never can. */
 export const cancelTransaction = (options: OnChannel): Transaction => {
   const body = { type: operationKind.bumpSequence, bumpSequenceOp: { bumpTo: 0n } }
   const operation = { sourceAccount: null, body } as unknown as Operation
   return unsigned({ ...options, fee: baseFeeStroops, operations: [operation], ext: { v: extensionKind.none } })
 }
 
-/** A transaction of the sponsor's own: creates, funds or merges channel accounts, at most 100 operations. */
+/** One of the sponsor's own transactions: creates, funds or merges channel accounts, at most 100 operations. */
 export const sponsorTransaction = (
   options: OnChannel & { readonly feeStroopsPerOperation: bigint; readonly operations: ReadonlyArray<SponsorOperation> }
 ): Transaction =>
@@ -156,8 +156,15 @@ export const sponsorTransaction = (
 export type SponsorOperation =
   | { readonly _tag: "Create"; readonly account: string; readonly balanceStroops: bigint }
   | { readonly _tag: "Fund"; readonly account: string; readonly amountStroops: bigint }
-  /** The account gives everything to the sponsor and ends. Needs the account's signature too. */
+  /** The account transfers its balance to the sponsor and ends. Needs the account's signature too. */
   | { readonly _tag: "Merge"; readonly account: string; readonly into: string }
+  /** A former sponsor's balance goes to an account of the operator's. Needs the former sponsor's signature too. */
+  | { readonly _tag: "Drain"; readonly account: string; readonly to: string; readonly amountStroops: bigint }
+
+const nativePayment = (destination: string, amount: bigint) => ({
+  type: operationKind.payment,
+  paymentOp: { destination: accountOf(destination), asset: { type: assetKind.native }, amount }
+})
 
 const sponsorOperation = (operation: SponsorOperation): Operation => {
   switch (operation._tag) {
@@ -172,14 +179,12 @@ const sponsorOperation = (operation: SponsorOperation): Operation => {
     case "Fund":
       return {
         sourceAccount: null,
-        body: {
-          type: operationKind.payment,
-          paymentOp: {
-            destination: accountOf(operation.account),
-            asset: { type: assetKind.native },
-            amount: operation.amountStroops
-          }
-        }
+        body: nativePayment(operation.account, operation.amountStroops)
+      } as unknown as Operation
+    case "Drain":
+      return {
+        sourceAccount: accountOf(operation.account),
+        body: nativePayment(operation.to, operation.amountStroops)
       } as unknown as Operation
     case "Merge":
       return {
@@ -203,11 +208,11 @@ const decorated = ({ publicKey, signature }: AccountSignature): xdr.DecoratedSig
 export const withSignatures = (tx: Transaction, signatures: ReadonlyArray<AccountSignature>): Envelope =>
   ({ type: envelopeKind.v1, v1: { tx, signatures: signatures.map(decorated) } }) as unknown as Envelope
 
-/** sha256 of the passphrase: what every hash of a network begins with. */
+/** sha256 of the passphrase: every hash of a network begins with it. */
 export const networkIdOf = (crypto: Crypto["Service"], passphrase: string): Uint8Array =>
   crypto.sha256(new TextEncoder().encode(passphrase))
 
-/** What a signature of a transaction signs: 32 bytes. */
+/** The hash that a signature of a transaction signs: 32 bytes. */
 export const transactionHash = (crypto: Crypto["Service"], networkId: Uint8Array, tx: Transaction): Uint8Array =>
   crypto.sha256(payloadCodec.encode({ networkId, taggedTransaction: { type: 2, tx } }))
 
@@ -217,7 +222,7 @@ export const feeBumpHash = (
   tx: xdr.FeeBumpTransactionWire
 ): Uint8Array => crypto.sha256(payloadCodec.encode({ networkId, taggedTransaction: { type: 5, feeBump: tx } }))
 
-/** Hex of the inner and outer hash of an envelope; equal when it is no fee bump. None for the legacy kind. */
+/** Hex of the inner and outer hash of an envelope; equal if it is not a fee bump. None for the legacy kind. */
 export const hashesOf = (
   crypto: Crypto["Service"],
   networkId: Uint8Array,
@@ -235,11 +240,11 @@ export const hashesOf = (
   }
 }
 
-/** The transaction of an envelope that is no fee bump; none in one of the kind before fee bumps. */
+/** The transaction of an envelope that is not a fee bump; undefined for the kind before fee bumps. */
 export const plainIn = (envelope: Envelope): Transaction | undefined =>
   envelope.type === envelopeKind.v1 ? envelope.v1.tx : undefined
 
-/** The number of signatures of an envelope that is not a fee bump. */
+/** Number of signatures of an envelope without a fee bump. */
 export const signaturesIn = (envelope: Envelope): number =>
   envelope.type === envelopeKind.v1 ? envelope.v1.signatures.length : 0
 
@@ -250,10 +255,12 @@ export const bumpIn = (envelope: Envelope): xdr.FeeBumpTransactionWire | undefin
 /** The transaction inside a fee bump. */
 export const bumpedIn = (envelope: Envelope): Transaction | undefined => bumpIn(envelope)?.innerTx.v1.tx
 
-/** The transaction inside an envelope, bumped or not; none in one of the kind before fee bumps. */
+/** The transaction inside an envelope, bumped or not; undefined for the kind before fee bumps. */
 export const transactionIn = (envelope: Envelope): Transaction | undefined => bumpedIn(envelope) ?? plainIn(envelope)
 
-/** Whether an envelope is of the kind before fee bumps, whose transactions call no contract and have other hashes. */
+/**
+ * Whether an envelope is of the kind before fee bumps: its transactions cannot call contracts and have other hashes.
+ */
 export const isLegacy = (envelope: Envelope): boolean => envelope.type === envelopeKind.v0
 
 /** The account that a transaction acts as. */
@@ -267,14 +274,14 @@ export const resourceFeeOf = ({ ext }: Transaction): bigint | undefined =>
 export const archivedEntriesOf = ({ ext }: xdr.SorobanTransactionDataWire): number =>
   ext.v === extensionKind.soroban ? ext.resourceExt.archivedSorobanEntries.length : 0
 
-/** The conditions beside a transaction's sequence number, when it has more than a time bound. */
+/** The conditions of a transaction in addition to its sequence number, if it has more than a time bound. */
 export const conditionsOf = ({ cond }: Transaction): xdr.PreconditionsV2Wire | undefined =>
   cond.type === conditionKind.v2 ? cond.v2 : undefined
 
-/** Last ledger in which a transaction may be included; undefined when it does not say. */
+/** Last ledger that may include a transaction; undefined without such a bound. */
 export const ledgerMaxOf = (tx: Transaction): number | undefined => conditionsOf(tx)?.ledgerBounds?.maxLedger
 
-/** The hash whose preimage a transaction wants among its signatures, when that is its only further signer. */
+/** The hash of the preimage that a transaction requires among its signatures, if that is its only further signer. */
 export const hashSignerOf = (tx: Transaction): Uint8Array | undefined => {
   const [signer, ...others] = conditionsOf(tx)?.extraSigners ?? []
   return signer?.type === signerKind.hash && others.length === 0 ? signer.hashX : undefined
@@ -290,7 +297,7 @@ export const hasMemo = ({ memo }: Transaction): boolean => memo.type !== memoKin
 export const sequenceBumpOf = ({ body }: Operation): bigint | undefined =>
   body.type === operationKind.bumpSequence ? BigInt(body.bumpSequenceOp.bumpTo) : undefined
 
-/** An operation as one of the sponsor's own, with its source; undefined for any other, and for other assets. */
+/** One of the sponsor's own operations, with its source; undefined for any other operation, and for other assets. */
 export const readSponsorOperation = ({
   body,
   sourceAccount
@@ -305,10 +312,12 @@ export const readSponsorOperation = ({
       }
     }
     case operationKind.payment: {
-      const { amount, asset, destination } = body.paymentOp
-      return asset.type === assetKind.native
-        ? { source, operation: { _tag: "Fund", account: accountText(destination), amountStroops: amount } }
-        : undefined
+      const { amount: amountStroops, asset, destination } = body.paymentOp
+      if (asset.type !== assetKind.native) return undefined
+      const to = accountText(destination)
+      return source === undefined
+        ? { source, operation: { _tag: "Fund", account: to, amountStroops } }
+        : { source, operation: { _tag: "Drain", account: source, to, amountStroops } }
     }
     case operationKind.accountMerge:
       return { source, operation: { _tag: "Merge", account: source ?? "", into: accountText(body.destination) } }
@@ -317,7 +326,7 @@ export const readSponsorOperation = ({
   }
 }
 
-/** Fee and sequence number, no condition, no memo, one operation. */
+/** Fee and sequence number; without conditions or memo, with one operation. */
 const beforeOperation = joinedBytes(
   uint32Bytes(Number(baseFeeStroops)),
   uint32Bytes(0),
@@ -329,12 +338,14 @@ const beforeOperation = joinedBytes(
 /** No resource data, no signatures. */
 const afterOperation = joinedBytes(uint32Bytes(extensionKind.none), uint32Bytes(0))
 
-/** An envelope that only carries an operation to a simulation: a source, and nothing that depends on one. */
+/**
+ * An envelope that only carries an operation to a simulation: it has a source, and nothing that depends on the source.
+ */
 export const simulationEnvelope = (source: xdr.MuxedAccountWire, operationXdr: Uint8Array): string =>
   Base64.encode(
     joinedBytes(uint32Bytes(envelopeKind.v1), encodeMuxed(source), beforeOperation, operationXdr, afterOperation)
   )
 
-/** Whether a transaction did what it says: alone, or inside the fee bump whose result this is. */
+/** Whether a transaction succeeded: alone, or inside the fee bump that has this result. */
 export const hasSucceeded = ({ result }: xdr.TransactionResultWire): boolean =>
   result.code === resultKind.success || result.code === resultKind.bumpSuccess

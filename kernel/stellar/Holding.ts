@@ -1,5 +1,5 @@
-// What an account or contract holds of a network's own asset: the asset behind a contract, by the name in its instance,
-// the key of the entry that holds it, and what that entry still spends and takes.
+// An account's or contract's balance of a network asset: the asset behind a contract, by the name in its instance; the
+// key of the entry with the balance; and the amounts that the entry can still spend and receive.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Base64 } from "effect/encoding"
 import { contractAddressOf, publicKeyOf } from "./Address.ts"
@@ -13,17 +13,17 @@ export type HeldAsset =
   | { readonly _tag: "Issued"; readonly code: string; readonly issuer: string }
 
 export interface Holding {
-  /** What may be spent now, atomic units: without what is promised elsewhere or kept as the reserve. */
+  /** Spendable amount, atomic units: without amounts promised elsewhere or kept as the reserve. */
   readonly spendable: bigint
-  /** What it can still receive, atomic units. */
+  /** Amount that it can still receive, atomic units. */
   readonly room: bigint
-  /** Whether the issuer lets it hold and move the asset. */
+  /** Whether the issuer allows it to hold and move the asset. */
   readonly isAuthorized: boolean
 }
 
 const int64Max = 9_223_372_036_854_775_807n
 const i128Max = (1n << 127n) - 1n
-/** Of a trustline: full authorization. */
+/** Flag of a trustline: full authorization. */
 const authorizedFlag = 1
 
 /** Discriminants of an asset on a trustline, by the length of its code. */
@@ -32,7 +32,7 @@ const assetKindOf = (code: string) => (code.length <= 4 ? 1 : 2)
 const stringText = (value: Value | undefined): string | undefined =>
   value !== undefined && "str" in value ? symbolText(value.str) : undefined
 
-/** The asset that a contract's instance names; undefined for a contract that is not an asset of the network. */
+/** The asset in a contract's instance; undefined for a contract that is not an asset of the network. */
 export const readHeldAsset = (data: xdr.LedgerEntryDataWire): HeldAsset | undefined => {
   if (data.type !== entryKind.contractData || data.contractData.val.type !== valueKind.contractInstance)
     return undefined
@@ -57,7 +57,10 @@ const trustlineKey = (address: string, code: string, issuer: string): string => 
   return encoded({ type: entryKind.trustline, trustLine: { accountId: publicKeyOf(address), asset } })
 }
 
-/** The key of the entry that holds the asset for an address, base64; undefined for the issuer, which needs none. */
+/**
+ * The key of the entry that holds the asset for an address, base64; undefined for the issuer, because it needs no
+ * entry.
+ */
 export const holdingKey = (contract: string, asset: HeldAsset, address: string): string | undefined => {
   if (StrKey.isValidContract(address)) {
     const vec = [
@@ -72,7 +75,7 @@ export const holdingKey = (contract: string, asset: HeldAsset, address: string):
   return address === asset.issuer ? undefined : trustlineKey(address, asset.code, asset.issuer)
 }
 
-/** What an entry of such a key holds; undefined for any other entry. */
+/** The balance in an entry of such a key; undefined for any other entry. */
 export const readHolding = (data: xdr.LedgerEntryDataWire): Holding | undefined => {
   if (data.type === entryKind.trustline) {
     const { balance, ext, flags, limit } = data.trustLine

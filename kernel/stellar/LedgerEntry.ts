@@ -1,4 +1,4 @@
-// The ledger entries that are read: their keys, and the content of an account's entry.
+// The ledger entries that we read: their keys, and the content of an account's entry.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Base64, Hex } from "effect/encoding"
 import { contractAddressOf, publicKeyOf, publicKeyText } from "./Address.ts"
@@ -10,12 +10,12 @@ export interface LedgerAccount {
   /** Address, G… */
   readonly address: string
   readonly balanceStroops: bigint
-  /** What the ledger makes it keep of its balance: for its entries, and for what it sells. */
+  /** The part of the balance that the ledger reserves: for the account's entries, and for its open offers to sell. */
   readonly reserveStroops: bigint
   readonly sequence: bigint
 }
 
-/** What the network makes an account keep for each of its entries, two of which every account has. */
+/** Reserve for each entry of an account; every account counts two. */
 const baseReserveStroops = 5_000_000n
 
 /** The key of an account's entry, base64. */
@@ -40,7 +40,7 @@ export const nonceKey = (address: string, nonce: bigint): string =>
     } as never)
   )
 
-/** The key of the entry that says which code a contract runs, base64. */
+/** The key of the entry with the code that a contract runs, base64. */
 export const instanceKey = (contract: string): string =>
   Base64.encode(
     xdr.LedgerKey.schema.encode({
@@ -70,7 +70,7 @@ export const readCodeHash = (data: xdr.LedgerEntryDataWire): string | undefined 
   return executable.type === executableKind.wasm ? Hex.encode(executable.wasmHash as Uint8Array) : undefined
 }
 
-/** An entry as a transaction found it; undefined for a change that does not show that. */
+/** An entry in its state before the transaction; undefined for a change that does not show it. */
 export const foundEntry = (change: xdr.LedgerEntryChangeWire): xdr.LedgerEntryDataWire | undefined => {
   switch (change.type) {
     case changeKind.state:
@@ -92,11 +92,11 @@ export const readContractData = (
   return { key: Base64.encode(xdr.LedgerKey.schema.encode(named as never)), value }
 }
 
-/** What an account's entry says; undefined for an entry of any other kind. */
+/** The content of an account's entry; undefined for an entry of any other kind. */
 export const readAccount = (data: xdr.LedgerEntryDataWire): LedgerAccount | undefined => {
   if (data.type !== entryKind.account) return undefined
   const { account } = data
-  // Each version of the entry hangs on the one before it.
+  // Each version of the entry is an extension of the previous one.
   const v1 = account.ext.v === 1 ? account.ext.v1 : undefined
   const v2 = v1 !== undefined && v1.ext.v === 2 ? v1.ext.v2 : undefined
   return {

@@ -1,6 +1,6 @@
 // Token movements decoded from contract events, in the forms of the token standard: `transfer`, and the issuer's `mint`
-// and `burn`. Data is an i128 or a map that carries `amount`. An event in any other form is not a movement; one that
-// calls itself a transfer and cannot be decoded is reported as such, never skipped silently.
+// and `burn`. Data is an i128 or a map that carries `amount`. An event in any other form is not a movement. An event
+// that claims to be a transfer and cannot be decoded is reported as such, never skipped silently.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { contractIdOf, contractTextOf } from "./Address.ts"
 import { eventKind, metaKind } from "./kinds.ts"
@@ -19,7 +19,7 @@ export interface TransferEvent {
 
 export type ContractEvent = xdr.ContractEventWire
 
-/** What one contract event is. `Unreadable`: claims to move tokens, in a form we do not know. */
+/** The kinds of a contract event. `Unreadable`: claims to move tokens, in an unknown form. */
 export type ReadEvent =
   | {
       readonly _tag: "Moved"
@@ -37,7 +37,7 @@ const amountOf = (data: Value): bigint | undefined => {
 /** Whether a contract published it, rather than the host itself. */
 export const isPublished = (event: ContractEvent): boolean => event.type === eventKind.contract
 
-/** An event of a contract from its parts, as an answer of a node has them. */
+/** An event of a contract from its parts, in the form of a node's answer. */
 export const publishedEvent = (contractId: string, topics: ReadonlyArray<Value>, data: Value): ContractEvent => ({
   ext: { v: 0 },
   contractId: contractIdOf(contractId),
@@ -45,14 +45,14 @@ export const publishedEvent = (contractId: string, topics: ReadonlyArray<Value>,
   body: { v: 0, v0: { topics: [...topics], data } }
 })
 
-/** The events of calls that succeeded among a simulation's, in order; throws for bytes that are none. */
+/** The events of the successful calls in a simulation, in order; throws on bytes that are not events. */
 export const eventsOfCalls = (eventsXdr: ReadonlyArray<Uint8Array>): ReadonlyArray<ContractEvent> =>
   eventsXdr.flatMap((bytes) => {
     const { event, inSuccessfulContractCall } = readXdr(xdr.DiagnosticEvent.schema, bytes)
     return inSuccessfulContractCall ? [event] : []
   })
 
-/** The contract events of a transaction's operations, in order; undefined when its meta is of a kind we cannot read. */
+/** The contract events of a transaction's operations, in order; undefined if we cannot read the kind of its meta. */
 export const contractEventsIn = (
   meta: xdr.TransactionMetaWire | undefined
 ): ReadonlyArray<ContractEvent> | undefined => {
@@ -66,7 +66,7 @@ export const contractEventsIn = (
   }
 }
 
-/** What a transaction's operations did to entries, in order; undefined when its meta is of a kind we cannot read. */
+/** The changes of entries by a transaction's operations, in order; undefined if we cannot read the kind of its meta. */
 export const entryChangesIn = (
   meta: xdr.TransactionMetaWire | undefined
 ): ReadonlyArray<xdr.LedgerEntryChangeWire> | undefined => {
@@ -80,7 +80,7 @@ export const entryChangesIn = (
   }
 }
 
-/** Reads one event. `issuer` of a mint or burn is left empty: the event does not name it. */
+/** Reads one event. `issuer` of a mint or burn is left empty, because the event does not contain it. */
 export const readEvent = (event: ContractEvent): ReadEvent => {
   const contract = event.contractId === null ? undefined : contractTextOf(event.contractId as Uint8Array)
   const { data, topics } = event.body.v0

@@ -1,5 +1,5 @@
-// Contract values. Each reader returns undefined for a value of any other type, so that a caller reads what it needs
-// and checks once; each maker writes the protocol's own form.
+// Contract values. Each reader returns undefined for a value of any other type, so that a caller reads the value it
+// needs and checks once. Each maker writes the protocol's form.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { addressText, contractAddressOf, isMuxedAddress } from "./Address.ts"
 import { valueKind } from "./kinds.ts"
@@ -8,7 +8,7 @@ export type Value = xdr.ScValWire
 
 const text = new TextDecoder()
 
-/** The bytes of a symbol or string of the XDR, as text. */
+/** The bytes of an XDR symbol or string, as text. */
 export const symbolText = (value: unknown): string =>
   typeof value === "string"
     ? value
@@ -20,7 +20,7 @@ export const symbolOf = (value: Value | undefined): string | undefined =>
 export const addressOf = (value: Value | undefined): string | undefined =>
   value?.type === valueKind.address ? addressText(value.address) : undefined
 
-/** Whether a value is an address that carries a number beside the account. */
+/** Whether a value is an address that carries a number in addition to the account. */
 export const isMuxed = (value: Value | undefined): boolean =>
   value?.type === valueKind.address && isMuxedAddress(value.address)
 
@@ -48,7 +48,7 @@ export const vecOf = (value: Value | undefined): ReadonlyArray<Value> | undefine
 export const entriesOf = (value: Value | undefined): ReadonlyArray<xdr.ScMapEntryWire> | undefined =>
   value?.type === valueKind.map ? (value.map ?? undefined) : undefined
 
-/** The fields of a map with symbols as keys; a key of another type is the empty name. */
+/** The fields of a map with symbols as keys; a key of another type becomes the empty name. */
 export const fieldsOf = (value: Value | undefined): ReadonlyMap<string, Value> | undefined =>
   value?.type === valueKind.map
     ? new Map((value.map ?? []).map(({ key, val }) => [symbolOf(key) ?? "", val]))
@@ -71,7 +71,7 @@ export const u64Value = (value: bigint): Value => ({ type: valueKind.u64, u64: v
 
 export const boolValue = (value: boolean): Value => ({ type: valueKind.bool, b: value })
 
-/** An account (G…) or a contract (C…); throws on any other text. */
+/** An account (G…) or a contract (C…); throws on other text. */
 export const addressValue = (address: string): Value => ({
   type: valueKind.address,
   address: contractAddressOf(address)
@@ -82,7 +82,7 @@ export const bytesValue = (bytes: Uint8Array): Value => ({ type: valueKind.bytes
 export const vecValue = (values: ReadonlyArray<Value>): Value =>
   ({ type: valueKind.vec, vec: [...values] }) as unknown as Value
 
-/** A map with symbols as keys, in the order given, which must be the keys' own. */
+/** A map with symbols as keys, in the given order; the protocol requires the keys sorted. */
 export const mapValue = (fields: ReadonlyArray<readonly [name: string, value: Value]>): Value =>
   ({
     type: valueKind.map,

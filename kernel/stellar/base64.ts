@@ -3,10 +3,10 @@
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-/** The value of each character by its code; -1 for those that are none. */
+/** The value of each character by its code; -1 outside the alphabet. */
 const values = Int8Array.from({ length: 128 }, (_, code) => alphabet.indexOf(String.fromCharCode(code)))
 
-/** Negative for what is no character of the alphabet, and so is everything that it is joined to. */
+/** Negative for a character outside the alphabet; combining it with others stays negative. */
 const valueAt = (text: string, at: number): number => {
   const code = text.charCodeAt(at)
   return code < 128 ? values[code]! : -1
@@ -31,7 +31,7 @@ export const bytesOfBase64 = (text: string): Uint8Array | undefined => {
   if (padding === 0) return bytes
   const third = padding === 1 ? valueAt(text, wholeEnd + 2) : 0
   const last = (valueAt(text, wholeEnd) << 18) | (valueAt(text, wholeEnd + 1) << 12) | (third << 6)
-  // What is below the last byte.
+  // Bits below the last byte.
   const rest = last & (padding === 1 ? 0xff : 0xffff)
   if (last < 0 || rest !== 0) return undefined
   bytes[at++] = last >> 16

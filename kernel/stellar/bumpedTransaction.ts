@@ -1,7 +1,7 @@
-// The envelope of a settlement as it is sent: a transaction, its account's signature, the preimage of its hash signer
-// if it has one, and the sponsor's fee bump around these. The transaction is encoded once and its bytes are reused in
-// all that is hashed, signed and sent, where the values of `Envelope.ts` would be encoded anew for each; both ways
-// give the same bytes. Nothing here signs.
+// The envelope of a settlement in the form in which it is sent: a transaction, its account's signature, the preimage of
+// its hash signer if it has one, and the sponsor's fee bump around these. The transaction is encoded once, and its
+// bytes are reused for every hash, signature and message, where `Envelope.ts` would encode its values again each time.
+// Both ways give the same bytes. Nothing here signs.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Base64 } from "effect/encoding"
 import type { Crypto } from "../platform/Crypto.ts"
@@ -10,7 +10,7 @@ import type { AccountSignature, Transaction } from "./Envelope.ts"
 import { envelopeKind, extensionKind } from "./kinds.ts"
 import { int64Bytes, joinedBytes, uint32Bytes } from "./readXdr.ts"
 
-/** XDR of what is to be signed, and the 32 bytes that its signature signs. */
+/** XDR to be signed, and the 32 bytes that its signature signs. */
 export interface Written {
   readonly bytes: Uint8Array
   readonly hash: Uint8Array
@@ -24,14 +24,14 @@ const written = (crypto: Crypto["Service"], networkId: Uint8Array, kind: number,
   hash: crypto.sha256(joinedBytes(networkId, uint32Bytes(kind), bytes))
 })
 
-/** What a transaction's hash signer asks for. */
+/** The preimage that a transaction's hash signer requires. */
 export interface Preimage {
   readonly preimage: Uint8Array
-  /** SHA-256 of it: the signer. */
+  /** SHA-256 of the preimage: the signer. */
   readonly hash: Uint8Array
 }
 
-/** The signature of an account, and the preimage of a hash signer, each with the hint at its signer. */
+/** The signature of an account, and the preimage of a hash signer, each with its signer's hint. */
 const signedBy = ({ publicKey, signature }: AccountSignature, given?: Preimage): Uint8Array => {
   if (signature.length !== signatureBytes) throw new Error("a signature of an account has 64 bytes")
   const own = [publicKey.subarray(28), uint32Bytes(signatureBytes), signature]
@@ -43,7 +43,7 @@ const signedBy = ({ publicKey, signature }: AccountSignature, given?: Preimage):
 export const writeTransaction = (crypto: Crypto["Service"], networkId: Uint8Array, transaction: Transaction): Written =>
   written(crypto, networkId, envelopeKind.v1, xdr.Transaction.schema.encode(transaction))
 
-/** The fee bump around a transaction and its signatures; `feeStroops` is all that may be charged. */
+/** The fee bump around a transaction and its signatures; `feeStroops` is the maximum charge. */
 export const writeFeeBump = (
   crypto: Crypto["Service"],
   networkId: Uint8Array,

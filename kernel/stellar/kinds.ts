@@ -1,5 +1,5 @@
-// Discriminants of the ledger's XDR by name, as the protocol numbers them. Only this folder knows them: elsewhere XDR
-// is read and made by the functions beside this file.
+// Discriminants of the ledger's XDR by name, as the protocol numbers them. Only this folder uses them; other code reads
+// and makes XDR through the functions in this folder.
 
 export const envelopeKind = { v0: 0, v1: 2, feeBump: 5 } as const
 export const operationKind = {
@@ -10,7 +10,7 @@ export const operationKind = {
   invokeHostFunction: 24
 } as const
 export const hostFunctionKind = { invokeContract: 0 } as const
-/** What an invocation authorizes. */
+/** Of an invocation's authorized function. */
 export const authorizedKind = { contractFunction: 0 } as const
 export const credentialsKind = { sourceAccount: 0, address: 1, addressV2: 2 } as const
 export const valueKind = {
@@ -29,9 +29,9 @@ export const valueKind = {
   nonceKey: 21
 } as const
 export const addressKind = { account: 0, contract: 1, muxedAccount: 2 } as const
-/** Of a public key, and of an account that may carry a number beside it. */
+/** Of a public key, and of an account that may carry a number in addition. */
 export const keyKind = { ed25519: 0 } as const
-/** Of a signer that a transaction asks for beside its source. */
+/** Of a further signer that a transaction requires, in addition to its source. */
 export const signerKind = { hash: 2 } as const
 export const memoKind = { none: 0 } as const
 export const conditionKind = { none: 0, v2: 2 } as const
@@ -39,15 +39,15 @@ export const assetKind = { native: 0 } as const
 export const entryKind = { account: 0, trustline: 1, contractData: 6 } as const
 export const durability = { temporary: 0, persistent: 1 } as const
 export const eventKind = { contract: 1 } as const
-/** Of what a contract runs. */
+/** Of a contract's executable. */
 export const executableKind = { wasm: 0 } as const
-/** What a hash is made of. */
+/** Of a hash's preimage. */
 export const preimageKind = { sorobanAuthorization: 9, sorobanAuthorizationWithAddress: 10 } as const
 /** Of a transaction: with resource data or without. */
 export const extensionKind = { none: 0, soroban: 1 } as const
 /** Versions of a transaction's meta that hold contract events. */
-/** Of entries that a transaction found, as they were, or restored. */
+/** Of entries before the transaction, or restored by it. */
 export const changeKind = { state: 3, restored: 4 } as const
 export const metaKind = { v3: 3, v4: 4 } as const
-/** Results of a transaction that succeeded, alone or inside a fee bump. */
+/** Results of a successful transaction, alone or inside a fee bump. */
 export const resultKind = { success: 0, bumpSuccess: 1 } as const

@@ -1,12 +1,12 @@
 // Reads XDR by the SDK's own schemas, and returns exactly the objects that the SDK's reader returns, several times
 // faster: each schema is compiled once into a chain of functions, and only the value is allocated. It is as strict: an
-// unknown discriminant, padding that is not zero, a bool above one, a length beyond its bound or the input, trailing
-// bytes and too deep a nesting all throw, so a value has one encoding only, the bytes it was read from. For the parts
-// that are signed or compared those bytes are kept beside the value (`bytesRead`), so that no re-encoded bytes are
-// hashed. Byte fields are views of the input, which must not be changed.
+// unknown discriminant, padding other than zero, a bool above one, a length beyond its bound or the input, trailing
+// bytes and too deep a nesting all throw. So a value has one encoding only: the bytes it was read from. For the parts
+// that are signed or compared it keeps those bytes with the value (`bytesRead`), so that we never hash re-encoded
+// bytes. Byte fields are views of the input, which must not be changed.
 import { objectSlot } from "../cache/objectSlot.ts"
 
-/** What the SDK says of a type. */
+/** The SDK's description of a type. */
 interface Schema<T> {
   readonly kind: string
   readonly decode: (bytes: Uint8Array) => T
@@ -42,18 +42,18 @@ interface Cursor {
 
 type Read = (cursor: Cursor) => unknown
 
-/** The bytes are not one value of the type. Thrown without a stack: strangers send such bytes. */
+/** The bytes are not one value of the type. Thrown without a stack, because anyone may send such bytes. */
 class XdrMalformed {
   readonly _tag = "XdrMalformed"
 }
 
 const malformed = new XdrMalformed()
 
-/** Types whose bytes are kept: what is signed, compared and sent on as received. */
+/** Types with kept bytes: we sign and compare these, and pass them on as received. */
 const keptNames = new Set(["InvokeContractArgs", "Operation", "SorobanAuthorizedInvocation"])
 const kept = objectSlot<object, Uint8Array>()
 
-/** The bytes that a value of one of those types was read from; undefined for a value that was made. */
+/** The bytes that a value of one of those types was read from; undefined for a value that we made. */
 export const bytesRead = (value: object): Uint8Array | undefined => kept.get(value)
 
 const take = (cursor: Cursor, bytes: number): number => {
@@ -94,7 +94,7 @@ const bounded = (cursor: Cursor, lengthMax: number): number => {
 }
 
 const elements = (cursor: Cursor, length: number, read: Read): Array<unknown> => {
-  // Each takes a byte at least: a length that the input cannot hold allocates nothing.
+  // Each element takes at least one byte, so a length that the input cannot hold allocates nothing.
   if (length > cursor.end - cursor.at) throw malformed
   const values: Array<unknown> = []
   for (let i = 0; i < length; i++) {
@@ -144,7 +144,7 @@ const union = ({ cases, defaultArm, switchKey, switchOn }: Shape): Read => {
   }
 }
 
-/** The SDK wraps the bytes of a text in an object of its own. */
+/** The SDK wraps the bytes of a text in a separate object. */
 const text = (schema: Shape): Read => {
   const { maxLength } = schema
   const Text = (schema.decode(new Uint8Array(4)) as object).constructor as new (bytes: Uint8Array) => unknown
@@ -188,7 +188,7 @@ const compile = (schema: Shape): Read => {
   }
 }
 
-/** Each of these is one level. */
+/** Each of these adds one level of nesting. */
 const compileNested = (schema: Shape): Read => {
   const within =
     (read: Read): Read =>
@@ -247,7 +247,7 @@ const readerOf = (schema: AnySchema): Read => {
   return read
 }
 
-/** Without a DataView, which would allocate a buffer of its own outside of the heap for these few bytes. */
+/** Without a DataView, which would allocate a separate buffer outside the heap for these few bytes. */
 export const uint32Bytes = (value: number): Uint8Array => Uint8Array.of(value >>> 24, value >>> 16, value >>> 8, value)
 
 export const int64Bytes = (value: bigint): Uint8Array => {
@@ -256,7 +256,7 @@ export const int64Bytes = (value: bigint): Uint8Array => {
   return joinedBytes(uint32Bytes(high), uint32Bytes(low))
 }
 
-/** Parts of a value, each whole, as the bytes of all. */
+/** The bytes of several complete parts, joined. */
 export const joinedBytes = (...parts: ReadonlyArray<Uint8Array>): Uint8Array => {
   let length = 0
   for (const part of parts) length += part.length
@@ -269,10 +269,10 @@ export const joinedBytes = (...parts: ReadonlyArray<Uint8Array>): Uint8Array => 
   return whole
 }
 
-/** Default maximum nesting: that of the SDK. */
+/** Default maximum nesting: the SDK's. */
 const depthMaxOfSdk = 1_500
 
-/** The one value that the bytes are; throws for any other bytes. */
+/** The only value that the bytes encode; throws on any other bytes. */
 export const readXdr = <T>(schema: Schema<T>, bytes: Uint8Array, depthMax: number = depthMaxOfSdk): T => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const cursor: Cursor = { bytes, view, end: bytes.length, depthMax, at: 0, depth: 0 }

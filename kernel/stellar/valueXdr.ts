@@ -1,5 +1,5 @@
-// Values as XDR, written word by word, for what is hashed with every call: the general encoder (`Value.ts`) takes
-// 0.16 ms for a vector of seven, this 0.036. Tests compare both.
+// Encodes values as XDR word by word, for bytes that every call hashes: the general encoder (`Value.ts`) takes 0.16 ms
+// for a vector of seven, this 0.036. Tests compare both.
 import { contractAddressOf, encodeAddress } from "./Address.ts"
 import { valueKind } from "./kinds.ts"
 import { joinedBytes, uint32Bytes } from "./readXdr.ts"
@@ -25,5 +25,5 @@ export const u64Xdr = (number: bigint): Uint8Array => numberXdr(valueKind.u64, [
 /** An account (G…) or a contract (C…); throws on any other text. */
 export const addressXdr = (address: string): Uint8Array =>
   joinedBytes(uint32Bytes(valueKind.address), encodeAddress(contractAddressOf(address)))
-/** What precedes the items of a vector. */
+/** The bytes before a vector's items. */
 export const vecHeadXdr = (length: number): Uint8Array => joinedBytes(head(valueKind.vec, 1), uint32Bytes(length))

@@ -1,6 +1,6 @@
-// A metric as data beside the metric itself: name, kind, unit, labels and help, so that the dashboard, the alert rules
-// and the documentation are generated from the declarations. Labels come from a closed or bounded set: never an
-// address, a hash or the text of a caller. Each set of labels has one object, made when it is first measured.
+// A metric as data, next to the metric itself: name, kind, unit, labels and help. The dashboard, the alert rules and
+// the documentation are generated from these declarations. Labels come from a closed or bounded set: never an address,
+// a hash or the text of a caller. Each set of labels has one object, made when it is first measured.
 import { Effect, type Fiber, Metric } from "effect"
 
 export type Unit = "count" | "seconds" | "stroops" | "bytes" | "ledger" | "yes or no"
@@ -16,7 +16,7 @@ export interface Measure<Label extends string = string> {
   readonly labelled: (labels: Readonly<Record<Label, string>>) => Metric.Metric<number, unknown>
 }
 
-/** Nothing of a metric is made anew with each value: its key is long. */
+/** Nothing is allocated per measurement, because a metric's key is long. */
 const perLabels = <Label extends string>(
   labels: ReadonlyArray<Label>,
   make: (attributes?: Readonly<Record<string, string>>) => Metric.Metric<number, unknown>
@@ -54,7 +54,7 @@ export const gauge = <const Label extends string = never>(
   ...perLabels(labels, (attributes) => Metric.gauge(name, { description: help, attributes }))
 })
 
-/** What only grows while the process lives. */
+/** A counter: it only grows while the process lives. */
 export const counter = <const Label extends string = never>(
   name: string,
   { help, labels = [], unit }: Described<Label>
@@ -67,7 +67,7 @@ export const counter = <const Label extends string = never>(
   ...perLabels(labels, (attributes) => Metric.counter(name, { description: help, incremental: true, attributes }))
 })
 
-/** How values are spread over `boundaries`. */
+/** A histogram: the distribution of values over `boundaries`. */
 export const histogram = <const Label extends string = never>(
   name: string,
   { boundaries, help, labels = [], unit }: Described<Label> & { readonly boundaries: ReadonlyArray<number> }
@@ -82,7 +82,7 @@ export const histogram = <const Label extends string = never>(
 
 type Labelled<Label extends string> = [Label] extends [never] ? [] : [labels: Readonly<Record<Label, string>>]
 
-/** Sets a gauge, adds to a counter, or notes a value in a histogram, in the fiber that runs. */
+/** Sets a gauge, adds to a counter, or records a value in a histogram, in the given fiber. */
 export const measureUnsafe = <Label extends string>(
   fiber: Fiber.Fiber<unknown, unknown>,
   { labelled, metric }: Measure<Label>,

@@ -1,6 +1,6 @@
-// Every metric of the kernel: name, unit, labels and help; a plugin's are in its own `metrics.ts`. Metrics are measured
-// by these declarations only. Counters are measured where the event happens; gauges of state are refreshed on a scrape
-// (`payment/Metrics.ts`) or by an existing periodic task.
+// Every metric of the kernel: name, unit, labels and help; a plugin declares its metrics in its `metrics.ts`. Metrics
+// are measured by these declarations only. Counters are measured where the event happens; gauges of state are refreshed
+// on a scrape (`payment/Metrics.ts`) or by an existing periodic task.
 import { counter, gauge, histogram } from "./Measure.ts"
 
 /** Requests and payments. */
@@ -74,7 +74,7 @@ export const settling = {
   })
 } as const
 
-/** Which keys sign here, by the recorded rotations. */
+/** The signing keys in use, by the recorded rotations. */
 export const rotating = {
   current: gauge("tollkeeper_signer_rotation_current", {
     unit: "yes or no",
@@ -90,7 +90,7 @@ export const rotating = {
   })
 } as const
 
-/** The sponsor and what it may spend. */
+/** The sponsor and its spending limits. */
 export const money = {
   sponsorBalance: gauge("tollkeeper_sponsor_balance_stroops", {
     unit: "stroops",
@@ -225,7 +225,7 @@ export const reconciling = {
   })
 } as const
 
-/** The process; names are those that every exporter of Prometheus has. */
+/** The process; these names are common to all Prometheus exporters. */
 export const host = {
   build: gauge("tollkeeper_build_info", {
     unit: "yes or no",
@@ -237,7 +237,7 @@ export const host = {
   startedAt: gauge("process_start_time_seconds", { unit: "seconds", help: "When this process started, Unix seconds." })
 } as const
 
-/** All of them, in the order in which they are read. */
+/** All metrics, in reading order. */
 export const metrics = [traffic, settling, rotating, money, ledger, storage, caches, reconciling, host].flatMap(
   (group) => Object.values(group)
 )

@@ -1,8 +1,9 @@
-// The time that is stored with what a replica sees, and by which retention decides: this machine's, unless that is far
-// ahead of the ledger's (`ledger/ledgerTrustedTime.ts`). A deletion by a clock that is ahead is permanent, and a delay
-// by one applies to every replica, so no single clock decides about either. A clock that is behind is trusted: it keeps
-// longer, and what it dates too early is seen again, while a ledger's time that is ahead of the machine's may be one
-// endpoint's lie. Without a ledger, as in unit tests, the machine's time is all there is.
+// The time that a replica stores with its observations, and that retention decides by: this machine's, unless that is
+// far ahead of the ledger's (`ledger/ledgerTrustedTime.ts`). A deletion by a clock that is ahead is permanent, and a
+// delay by such a clock applies to every replica, so no single clock decides about either. A clock that is behind is
+// trusted: it keeps data longer, and observations that it dates too early are made again. A ledger's time that is ahead
+// of the machine's may be the lie of one endpoint. Without a ledger, as in unit tests, only the machine's time is
+// available.
 import { Clock, Context, Effect } from "effect"
 
 export interface TrustedNow {
@@ -18,13 +19,13 @@ export const TrustedTime = Context.Reference<Effect.Effect<TrustedNow>>("tollkee
 
 const nowOf = ({ now }: TrustedNow): number => now
 
-/** Unix milliseconds, for what is stored. */
+/** Unix milliseconds, for stored values. */
 export const trustedMillis: Effect.Effect<number> = Effect.map(Effect.flatten(TrustedTime), nowOf)
 
-/** The same, taken while a plugin is built, for what runs later in the fiber of a request. */
+/** The same, acquired while a plugin is built, for code that runs later in the fiber of a request. */
 export const trustedClock: Effect.Effect<Effect.Effect<number>> = Effect.map(TrustedTime, Effect.map(nowOf))
 
-/** The current time for decisions by age: before the ledger's time is known, nothing is old and nothing is due. */
+/** The current time for decisions by age: until we have the ledger's time, nothing is old and nothing is due. */
 export const ageMillis: Effect.Effect<number> = Effect.map(Effect.flatten(TrustedTime), ({ isSure, now }) =>
   isSure ? now : 0
 )

@@ -1,6 +1,6 @@
 // GET /badge/listing.svg, calls.svg and uptime.svg: a listing's public figures as a picture that its seller embeds
-// anywhere. They hold what the public discovery routes answer and nothing more; caches keep one for minutes, no cookie
-// is read or set, and no request for one is recorded. A listing is named by its URL and its recipient, both public.
+// anywhere. They contain only data of the public discovery routes. Caches keep a badge for minutes, no cookie is read
+// or set, and requests for badges are not recorded. A listing is identified by its URL and its recipient, both public.
 import { Effect, Option, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ReadReplica } from "../../kernel/database/ReadReplica.ts"

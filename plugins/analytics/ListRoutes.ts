@@ -1,5 +1,5 @@
-// The routes that the pages read beside the reports: settlements by cursor, search, and the pulse of a range. Their
-// parameters are read by the forms of `reports/parameters.ts`; a CSV has every match up to a bound.
+// The routes that the pages read in addition to the reports: settlements by cursor, search, and the pulse of a range.
+// Their parameters are read by the forms of `reports/parameters.ts`; a CSV has every match up to a bound.
 import { Effect, Option } from "effect"
 import type { QueryReader } from "../../kernel/http/readQuery.ts"
 import { addRoutes } from "../../kernel/http/Route.ts"
@@ -19,7 +19,7 @@ const addressNames = ["payer", "payTo", "party"] as const
 
 type Filtered = keyof (typeof routes.settlements.query)["fields"] & string
 
-/** The filter of a list, addresses as they were given. */
+/** The filter of a list, with addresses as the caller gave them. */
 const filterOf = (read: QueryReader<Filtered>): ListFilter => ({
   status: read.given("status"),
   reason: read.given("reason"),
@@ -38,7 +38,7 @@ const filterOf = (read: QueryReader<Filtered>): ListFilter => ({
   to: read.given("to")
 })
 
-/** Amounts are compared within one asset alone, so a bound or an order of amounts needs it. */
+/** Amounts are only compared within one asset, so a limit or an order by amount needs the asset. */
 const needsAsset = (filter: ListFilter, sort: Sort): boolean =>
   filter.asset === undefined &&
   (filter.min !== undefined || filter.max !== undefined || sort === "largest" || sort === "smallest")

@@ -1,5 +1,5 @@
-// Runs reports for requests: reads the query, runs one report, and answers JSON without caching, or CSV where a list is
-// requested as such. With keys configured, a key is required, and it reads its own payments alone. A wrong parameter is
+// Runs reports for requests: reads the query, runs one report, and answers JSON without caching, or CSV if a list is
+// requested as such. With keys configured, a key is required, and it only reads its own payments. A wrong parameter is
 // 400 with a sentence for each issue, an unknown id or address 404, an unavailable database 503. A few reports run
 // concurrently and a bounded number waits, so that a flood never takes the database from payments (S133–S142, S242,
 // S244, S308, S329).

@@ -1,5 +1,5 @@
-// A badge as SVG: a label and a figure, in the shape that readers know from elsewhere. Pure; every text in it is ours,
-// and its width is estimated from its letters, since a picture has no fonts of its own.
+// A badge as SVG: a label and a figure, in the usual shape of badges. Pure. All its text is ours, and its width is
+// estimated from its letters, since a picture has no fonts.
 
 export interface Badge {
   readonly label: string
@@ -18,7 +18,7 @@ const widthOf = (text: string): number => Math.round(text.length * letterWidth) 
 const escaped = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
 
-/** Text in white on its ground has a contrast of more than 4.5 in every tone. */
+/** White text on each tone has a contrast above 4.5. */
 export const badgeSvg = ({ label, tone, value }: Badge): string => {
   const [left, right] = [widthOf(label), widthOf(value)]
   const width = left + right
@@ -51,11 +51,11 @@ export type BadgeKind = (typeof badgeKinds)[number]
 
 const labels: Readonly<Record<BadgeKind, string>> = { listing: "x402 listing", calls: "x402 calls", uptime: "uptime" }
 
-/** Uptime below this is shown as bad, in parts of one. */
+/** Uptime below this is shown as bad, as a fraction. */
 const uptimeGood = 0.99
 const uptimeBad = 0.9
 
-/** A listing's badge; without a listing it says so. */
+/** A listing's badge; without a listing it shows “not listed”. */
 export const badgeOf = (kind: BadgeKind, listing: Listing | undefined): Badge => {
   const label = labels[kind]
   if (listing === undefined || (listing.status !== undefined && listing.status !== "active"))
@@ -76,7 +76,7 @@ export const badgeOf = (kind: BadgeKind, listing: Listing | undefined): Badge =>
         ? { label, value: "not probed", tone: "plain" }
         : {
             label,
-            // Never rounded up to what it is not.
+            // Rounded down, so that it never shows more than the real uptime.
             value: `${(Math.floor(listing.uptime * 1_000) / 10).toFixed(1).replace(/\.0$/, "")} %`,
             tone: listing.uptime >= uptimeGood ? "good" : listing.uptime < uptimeBad ? "bad" : "plain"
           }

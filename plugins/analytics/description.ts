@@ -1,4 +1,4 @@
-// The routes of analytics as they are declared, by the Schemas that type the reports and the forms that read a query.
+// The declarations of the analytics routes, from the Schemas that type the reports and the forms that read a query.
 import { Schema } from "effect"
 import type { Parameters } from "../../kernel/http/OpenApi.ts"
 import { inForm, parameter } from "../../kernel/http/readQuery.ts"
@@ -193,7 +193,7 @@ export const transaction = get(
   Schema.Struct({ hash: filter("hash", "64 hex digits.") })
 )
 
-/** What the pages read: a list by cursor, search, and a range beside the one before it. */
+/** Data of the pages: a list by cursor, search, and a range compared with the one before it. */
 export const settlements = get(
   "/settlements",
   "settlementList",

@@ -1,5 +1,5 @@
-// GET /analytics/v1/events: settlements as they happen, all or those of the caller's key, as server-sent events that a
-// client resumes by `Last-Event-ID`. An event holds what a list shows of the settlement, as it is when it is sent;
+// GET /analytics/v1/events: settlements as they happen, all or only those of the caller's key, as server-sent events
+// that a client resumes by `Last-Event-ID`. An event contains the list view of the settlement at the time of sending;
 // addresses are redacted as everywhere in analytics.
 import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
@@ -49,7 +49,7 @@ export const addEventsRoute = Effect.gen(function* () {
     const { only, source } = reader.value
     const cursor = cursorOf(request)
     if (Option.isNone(cursor)) return refusedCursor
-    // A stream of all ends when its key comes to read its own payments alone.
+    // A stream of all settlements ends when its key is restricted to its own payments.
     const isListed = () => Option.exists(callers.reader(request), (now) => now.only === only)
     const whose = only === undefined ? {} : { principal: only }
     const follower = { whose, source: `events ${source}`, isListed, dataOf: newsOf }

@@ -1,6 +1,6 @@
-// Operator analytics as a plugin: it reads the journal of facts on a cursor of its own, keeps rollups, and answers
-// below /analytics/v1. It is on no payment's path: a failure in it is logged, counted, shown in readiness' detail and
-// retried (S143).
+// Operator analytics as a plugin: it reads the journal of facts with its own cursor, maintains rollups, and answers
+// below /analytics/v1. It is not on the path of any payment: a failure in it is logged, counted, shown in readiness'
+// detail and retried (S143).
 import { Duration, Effect, Layer } from "effect"
 import { reconciler } from "../../kernel/actor/Actor.ts"
 import { accountsContract } from "../../kernel/accounts/AccountSessions.ts"
@@ -129,7 +129,7 @@ export const plugin = define({
   )
 })
 
-/** The command line's access without a running facilitator, over the database alone. */
+/** Command-line access without a running facilitator; it only needs the database. */
 export const administration = { rebuild, readRefusals }
 
 export { metrics } from "./metrics.ts"

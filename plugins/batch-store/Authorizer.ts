@@ -1,10 +1,13 @@
-// The store's authorizer keys for receivers. Each seller has one key, derived from one secret, so all replicas derive
-// the same key and store none. Such a key can only sign claims to the receiver, up to the amount that payers signed,
-// and refunds to the payer. It cannot move money anywhere else. Without the secret or the scheme's contract, the store
-// signs nothing.
+// The authorizer keys for receivers, derived from one secret, so all replicas derive the same keys and store none. Each
+// seller has two. The key of its channels in this store also derives from the store's name in the database: another
+// store has another key, and a channel names its store by that key. The key of a seller that keeps its own channels
+// derives from the secret alone, so it survives the loss of the database. Such a key can only sign claims to the
+// receiver, up to the amount that payers signed, and refunds to the payer. It cannot move money anywhere else. Without
+// the secret or the scheme's contract, nothing is signed.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Hex } from "effect/encoding"
+import { SqlClient } from "effect/sql"
 import { Network, passphrases } from "../../kernel/config/Network.ts"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
@@ -63,38 +66,59 @@ const isSignedVoucher = (
   return verifyEd25519(crypto, authorizerKeyOf(config.payerAuthorizer), digest, bytesOfHex(signature))
 }
 
+/** A seller's two keys; undefined without a secret. */
+const makePairs = Effect.gen(function* () {
+  const { authorizerSecret } = yield* Config
+  const crypto = yield* Crypto
+  const sql = yield* SqlClient.SqlClient
+  const read = sql<{ readonly id: string }>`select id::text as id from batch_store_identity`
+  // Not by the migration: a database that was copied before its first start would share its name with others.
+  if ((yield* read).length === 0) yield* sql`insert into batch_store_identity default values on conflict do nothing`
+  const [store] = yield* read
+
+  const pairOf = (name: string) =>
+    Option.getOrUndefined(
+      Option.map(authorizerSecret, (secret) => {
+        const encoder = new TextEncoder()
+        const seed = crypto.hmacSha256(encoder.encode(Redacted.value(secret)), encoder.encode(name))
+        return {
+          address: StrKey.encodeEd25519PublicKey(crypto.ed25519PublicKey(seed)),
+          seed: Redacted.make(seed)
+        }
+      })
+    )
+  const storePair = (principal: string) => pairOf(`tollkeeper/batch-store/store/${store!.id}/${principal}`)
+  const delegatePair = (principal: string) => pairOf(`tollkeeper/batch-store/authorizer/${principal}`)
+  return { storePair, delegatePair }
+})
+
 export class Authorizer extends Context.Service<
   Authorizer,
   {
-    /** The seller's authorizer, G…; undefined without a secret. */
+    /** The authorizer of the seller's channels in this store, G…; undefined without a secret. */
     readonly of: (principal: string) => string | undefined
+    /** The authorizer of channels that the caller keeps itself, G…; undefined for a caller that has none. */
+    readonly delegateOf: (principal: string) => string | undefined
     /** True if the store can sign the seller's claims: it has the secret, and the scheme has its contract. */
     readonly signs: (principal: string) => boolean
     /** The signatures of a refund and of the claims in it; undefined when they cannot be given. */
     readonly refund: (principal: string, refund: UnsignedRefund) => RefundSignatures | undefined
     /** Whether a voucher is of this channel and signed by its payer's authorizer, as the ledger decides. */
     readonly isVoucher: (config: ChannelConfig, voucher: SentVoucher) => boolean
-    /** The signature of a digest, hex, where `authorizer` is the seller's own; undefined for any other. */
+    /** The signature of a digest, hex, where `authorizer` is one of the caller's; undefined for any other. */
     readonly asDelegate: DelegateSign
   }
 >()("tollkeeper/batch-store/Authorizer") {
   static readonly layer = Layer.effect(
     Authorizer,
     Effect.gen(function* () {
-      const { allowKeyless, authorizerSecret } = yield* Config
+      const { allowKeyless } = yield* Config
       const crypto = yield* Crypto
       const network = yield* Network
       const schemes = yield* Schemes
       const networkId = networkIdOf(passphrases[network.id])
 
-      const seedOf = (principal: string) =>
-        Option.getOrUndefined(
-          Option.map(authorizerSecret, (secret) => {
-            const encoder = new TextEncoder()
-            const name = `tollkeeper/batch-store/authorizer/${principal}`
-            return Redacted.make(crypto.hmacSha256(encoder.encode(Redacted.value(secret)), encoder.encode(name)))
-          })
-        )
+      const { delegatePair, storePair } = yield* makePairs
 
       /** The contract that the scheme announces. */
       const contract = (): BatchContract | undefined => {
@@ -104,14 +128,14 @@ export class Authorizer extends Context.Service<
         return typeof address === "string" ? { networkId, address } : undefined
       }
 
-      const sign = (principal: string, digestAt: (at: BatchContract) => Uint8Array): string | undefined => {
-        const [seed, at] = [seedOf(principal), contract()]
-        if (seed === undefined || at === undefined) return undefined
-        return Hex.encode(crypto.ed25519Sign(Redacted.value(seed), digestAt(at)))
+      const sign = (pair: ReturnType<typeof storePair>, digestAt: (at: BatchContract) => Uint8Array) => {
+        const at = contract()
+        if (pair === undefined || at === undefined) return undefined
+        return Hex.encode(crypto.ed25519Sign(Redacted.value(pair.seed), digestAt(at)))
       }
 
       const signClaims = (principal: string, claims: ReadonlyArray<WireClaim>, expiresAt: number) =>
-        sign(principal, (at) =>
+        sign(storePair(principal), (at) =>
           claimDigest(
             at,
             claimedTotals(
@@ -127,21 +151,21 @@ export class Authorizer extends Context.Service<
           )
         )
 
-      const of = (principal: string): string | undefined => {
-        const seed = seedOf(principal)
-        return seed && StrKey.encodeEd25519PublicKey(crypto.ed25519PublicKey(Redacted.value(seed)))
-      }
+      const of = (principal: string) => storePair(principal)?.address
+      const isCaller = (principal: string) => allowKeyless || principal.startsWith("key:")
 
       return Authorizer.of({
         of,
-        asDelegate: (principal, authorizer, digest) =>
-          (allowKeyless || principal.startsWith("key:")) && of(principal) === authorizer
-            ? sign(principal, () => digest)
-            : undefined,
+        delegateOf: (principal) => (isCaller(principal) ? delegatePair(principal)?.address : undefined),
+        asDelegate: (principal, authorizer, digest) => {
+          if (!isCaller(principal)) return undefined
+          const pair = [storePair, delegatePair].map((one) => one(principal)).find((one) => one?.address === authorizer)
+          return sign(pair, () => digest)
+        },
         isVoucher: (config, voucher) => isSignedVoucher(crypto, contract(), config, voucher),
         signs: (principal) => of(principal) !== undefined && contract() !== undefined,
         refund: (principal, { amount, channelId, claims, expiresAt, nonce }) => {
-          const refundAuthorizerSignature = sign(principal, (at) =>
+          const refundAuthorizerSignature = sign(storePair(principal), (at) =>
             refundDigest(at, channelId, amount, nonce, expiresAt)
           )
           if (refundAuthorizerSignature === undefined) return undefined

@@ -114,7 +114,9 @@ export const Policy = Schema.Struct({
 
 export const Authorizing = Schema.Struct({ network })
 export const AuthorizerAnswer = Schema.Struct({
-  receiverAuthorizer: key("The store's key for the caller: it allows claims and refunds of channels that name it.")
+  receiverAuthorizer: key(
+    "The store's key for the caller: it keeps channels that name it, and allows their claims and refunds."
+  )
 }).annotate({ identifier: "BatchAuthorizer" })
 
 export const Refund = Schema.Struct({
@@ -137,8 +139,7 @@ export const RefundAnswer = Schema.Struct({
       totalClaimed: units("What is claimed in all.")
     })
   ),
-  /** Absent if the channel's authorizer is the seller's key. */
-  refundAuthorizerSignature: Schema.optionalKey(signature),
+  refundAuthorizerSignature: signature,
   claimAuthorizerSignature: Schema.optionalKey(signature)
 }).annotate({ identifier: "BatchRefund" })
 

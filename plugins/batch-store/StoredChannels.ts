@@ -16,8 +16,6 @@ export interface Place {
 
 export interface ReserveOptions {
   readonly ttlSeconds: number
-  /** The store's key is the receiver's authorizer: its claimer claims the channel. */
-  readonly delegated: boolean
   /** Rows of the principal, beyond which a channel without a record is not taken. */
   readonly channelsMax: number
 }
@@ -57,6 +55,7 @@ export const pageMax = 200
 export class StoredChannels extends Context.Service<
   StoredChannels,
   {
+    /** Of a channel that has the store's key as its authorizer. */
     readonly reserve: (place: Place, asked: Reserve, options: ReserveOptions) => Sql<Reserved>
     readonly charge: (place: Place, asked: Charge) => Sql<Charged>
     /**
@@ -256,7 +255,7 @@ const makeReserve = (sql: SqlClient.SqlClient, parts: Parts) => {
         config, receiver, token, withdraw_delay, delegated, charged, signed_max, signature, balance, total_claimed,
         withdraw_requested_at, refund_nonce, synced_at, pending_payment, pending_max, pending_signature, pending_until)
       select ${place.principal}, ${place.network}, ${channelId}, ${JSON.stringify(channelConfig)}::jsonb, ${receiver},
-        ${token}, ${withdrawDelay}, ${options.delegated}, greatest(${max}::numeric - ${price}::numeric, 0),
+        ${token}, ${withdrawDelay}, true, greatest(${max}::numeric - ${price}::numeric, 0),
         ${max}::numeric, ${signature},
         ${ledger.balance}::numeric, ${ledger.totalClaimed}::numeric, ${ledger.withdrawRequestedAt},
         ${ledger.refundNonce}::numeric, case when ${state !== undefined} then clock_timestamp() end, ${payment},
@@ -267,7 +266,7 @@ const makeReserve = (sql: SqlClient.SqlClient, parts: Parts) => {
       on conflict (principal, network, channel_id) do update set pending_payment = excluded.pending_payment,
         pending_max = excluded.pending_max, pending_signature = excluded.pending_signature,
         pending_until = excluded.pending_until, requested_at = clock_timestamp(),
-        delegated = c.delegated or excluded.delegated, charged = ${charged},
+        delegated = true, charged = ${charged},
         signed_max = case when ${isOld} then excluded.signed_max else c.signed_max end,
         signature = case when ${isOld} then excluded.signature else c.signature end,
         unclaimed_since = case when ${isOld} then coalesce(c.unclaimed_since, clock_timestamp())

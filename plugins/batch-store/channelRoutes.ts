@@ -47,6 +47,10 @@ const full = limited("channels (batch_store.channels_per_key_max)")
 const invalid = (...details: ReadonlyArray<string>) => json({ error: "invalid_request", details }, { status: 400 })
 /** A record must stay claimable, so a voucher that the ledger would refuse never replaces a valid one. */
 const unverified = invalid("voucher: not of this channel, or not signed by its payerAuthorizer")
+/** Another store may sell on the same channel: only its authorizer shows which one keeps it. */
+const elsewhere = conflict(
+  "the channel's receiverAuthorizer is not this store's key for the caller: another store or the seller keeps it"
+)
 const keyless = json(
   {
     error: "forbidden",
@@ -110,8 +114,7 @@ const makeRefund = Effect.gen(function* () {
     }
     const claims = BigInt(chargedCumulativeAmount) > BigInt(totalClaimed) ? [totalsClaimed] : []
     const unsignedRefund = { channelId, amount: BigInt(amount), nonce: BigInt(refundNonce), claims, expiresAt }
-    const isOurs = channelConfig.receiverAuthorizer === authorizer.of(place.principal)
-    const signatures = isOurs ? authorizer.refund(place.principal, unsignedRefund) : {}
+    const signatures = authorizer.refund(place.principal, unsignedRefund)
     return signatures === undefined
       ? unsigned
       : json({
@@ -153,18 +156,17 @@ const makeDecisions = Effect.gen(function* () {
   const keyed = yield* makeKeyed
 
   return [
-    keyed(routes.reserve, (place, { network: _, ttlSeconds, ...asked }) =>
-      authorizer.isVoucher(asked.channelConfig, asked.voucher)
-        ? Effect.map(
-            channels.reserve(place, asked, {
-              ttlSeconds: Math.min(config.reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds)),
-              channelsMax: config.channelsMax,
-              delegated: asked.channelConfig.receiverAuthorizer === authorizer.of(place.principal)
-            }),
-            answered
-          )
-        : Effect.succeed(unverified)
-    ),
+    keyed(routes.reserve, (place, { network: _, ttlSeconds, ...asked }) => {
+      const own = authorizer.of(place.principal)
+      if (own === undefined) return Effect.succeed(unsigned)
+      if (asked.channelConfig.receiverAuthorizer !== own) return Effect.succeed(elsewhere)
+      if (!authorizer.isVoucher(asked.channelConfig, asked.voucher)) return Effect.succeed(unverified)
+      const options = {
+        ttlSeconds: Math.min(config.reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds)),
+        channelsMax: config.channelsMax
+      }
+      return Effect.map(channels.reserve(place, asked, options), answered)
+    }),
     keyed(routes.charge, (place, { network: _, ...asked }) => Effect.map(channels.charge(place, asked), answered)),
     keyed(routes.release, (place, { channelId, payment }) =>
       Effect.as(channels.release(place, channelId, payment), decided({ status: "released" }))

@@ -54,7 +54,9 @@ export const reserve = post(
   "channels/reserve",
   "reserveChannel",
   "Reserves a channel for one request, so that no other voucher is accepted on the same base.",
-  Reserve
+  Reserve,
+  Decided,
+  { 409: "`conflict`: the channel's receiverAuthorizer is not the store's key for the caller." }
 )
 export const charge = post(
   "channels/charge",
@@ -84,7 +86,7 @@ export const refund = post(
 export const authorizer = post(
   "authorizer",
   "storeAuthorizer",
-  "The store's key for the caller's channels.",
+  "The store's key for the caller's channels in it.",
   Authorizing,
   AuthorizerAnswer
 )

@@ -28,7 +28,8 @@ const started = Layer.effectDiscard(
     const channels = yield* StoredChannels
     const network = yield* Network
     const delegates = yield* Delegates
-    delegates.signBy((yield* Authorizer).asDelegate)
+    const { asDelegate, delegateOf } = yield* Authorizer
+    delegates.signBy(delegateOf, asDelegate)
     delegates.keepBy((principal, { channelId, signature }) =>
       Effect.mapError(
         channels.hasCharged({ principal, network: network.id }, channelId, signature),

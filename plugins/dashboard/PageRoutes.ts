@@ -5,7 +5,7 @@ import { Effect, Option } from "effect"
 import { type HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Base64 } from "effect/encoding"
 import { json } from "../../kernel/http/httpMiddleware.ts"
-import { hasTag, makeRendered } from "../../kernel/http/rendered.ts"
+import { hasTag, makeRendered, takesGzip } from "../../kernel/http/rendered.ts"
 import { type Handler, mountRoutes, type Route, route } from "../../kernel/http/Route.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { type Asset, Assets } from "./Assets.ts"
@@ -24,7 +24,7 @@ const common = {
 export const answerAsset = (request: Request, asset: Asset) => {
   const headers = { ...common, etag: asset.etag, "cache-control": "no-cache", vary: "accept-encoding" }
   if (hasTag(request, asset.etag)) return HttpServerResponse.empty({ status: 304, headers })
-  const gzipped = /(^|,)\s*gzip\s*(,|$)/.test(request.headers["accept-encoding"] ?? "")
+  const gzipped = takesGzip(request)
   return HttpServerResponse.uint8Array(gzipped ? asset.gzipped : asset.bytes, {
     contentType: asset.contentType,
     headers: gzipped ? { ...headers, "content-encoding": "gzip" } : headers

@@ -1,6 +1,6 @@
 // The seller and the buyers: `GET /demo/weather` asks for payment as any seller does, `POST /demo/payments` makes a
 // buyer with money, signs a payment by those very terms and returns it to the caller. The page at `/` shows the five
-// steps of a payment with them. Every key here is worth nothing anywhere else.
+// steps of a payment with them. All keys here are worthless elsewhere.
 import { Keypair } from "@stellar/stellar-sdk/base"
 import { Effect, Layer, Semaphore } from "effect"
 import { Base64 } from "effect/encoding"
@@ -19,7 +19,7 @@ type Request = HttpServerRequest.HttpServerRequest
 /** Price, and balance of a new buyer, in atomic units. */
 const price = 10_000n
 const purse = 10_000_000n
-/** Buyers in the making and waiting. */
+/** Maximum buyers being made or waiting. */
 const waitingMax = 10
 
 const utf8 = new TextEncoder()

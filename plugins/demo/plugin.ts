@@ -1,4 +1,4 @@
-// A seller and buyers to try the facilitator with, on the embedded ledger alone.
+// A seller and buyers to try the facilitator with; they only work on the embedded ledger.
 import { httpContract, networkContract } from "../../kernel/drivers.ts"
 import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
 import { define, loaded } from "../../kernel/plugin/Plugin.ts"

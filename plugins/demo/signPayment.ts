@@ -1,6 +1,6 @@
-// A buyer's part of one payment on the embedded ledger, as a real buyer does it: simulate the transfer, sign the one
-// required authorization, simulate again with the signature for the resources. The facilitator pays the fee and
-// replaces the source. The keys are generated for this payment and discarded.
+// A buyer's part of one payment on the embedded ledger, with the same steps as a real buyer: simulate the transfer,
+// sign the one required authorization, simulate again with the signature for the resources. The facilitator pays the
+// fee and replaces the source. The keys are generated for this payment and discarded.
 import {
   Account,
   Address,
@@ -31,13 +31,13 @@ export interface Terms {
 const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 
 /**
- * Ledgers that a time is, as an honest client counts them: by five seconds each or the measured interval in whole
- * seconds. The embedded ledger closes more often, and a payment must live as long as its terms say.
+ * Number of ledgers in a time span, as an honest client counts them: with five seconds each or the measured interval in
+ * whole seconds. The embedded ledger closes more often, and a payment must live as long as its terms require.
  */
 export const ledgersOf = (seconds: number, secondsPerLedger: number): number =>
   Math.ceil(seconds / Math.min(5, Math.max(1, Math.ceil(secondsPerLedger * paceTolerance))))
 
-/** A measured interval is this much off. */
+/** Allows a measured interval to be up to 5 % too long. */
 const paceTolerance = 0.95
 
 const ask = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], method: string, params: unknown) {

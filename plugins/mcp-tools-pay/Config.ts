@@ -1,5 +1,5 @@
-// Settings for agents' spending: the budget, where it is stored (S303), and whether HTTP resources may be paid for. The
-// signer is configured in the tool server's own settings.
+// Settings for agents' spending: the budget, its store (S303), and whether HTTP resources may be paid for. The signer
+// is configured in the tool server's own settings.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Schema } from "effect"
 import { amount, choice, flag, integer, list, optionalText, section, text } from "../../kernel/config/Setting.ts"
@@ -116,34 +116,34 @@ export interface BatchPayments {
 
 /** Atomic units of one asset. */
 export interface ConfigValues {
-  /** Undefined: nothing is paid by it. */
+  /** Undefined: no payments by `batch-settlement`. */
   readonly batch: BatchPayments | undefined
   readonly store: "memory" | "file" | "postgres"
-  /** What was paid for and is answered again: after its acknowledgement, and characters of all of it. */
+  /** How long a result is replayed after its acknowledgement, and the characters of all kept results. */
   readonly replay: { readonly windowMillis: number; readonly lengthsMax: number }
-  /** Of payments whose end is known, in a shared store. */
+  /** How long a shared store keeps ended payments. */
   readonly keepMillis: number
   readonly paymentsKeyEnv: string
   readonly perCall: bigint
-  /** What is counted over calls. */
+  /** Spending limits over several calls. */
   readonly ceilings: Ceilings
   readonly policy: {
-    /** As they are written; the policy decides by `canonicalRules` of them. */
+    /** As configured; the policy decides by their canonical form (`canonicalRules`). */
     readonly rules: ReadonlyArray<PolicyRule>
     readonly otherwise: Outcome
-    /** True: over stdio alone. */
+    /** True: only over stdio. */
     readonly askClient: boolean | "http-clients"
     readonly approvalMillis: number
   }
   readonly http: {
     readonly isEnabled: boolean
-    /** Names in lower case. */
+    /** In lower case. */
     readonly requestHeaders: ReadonlyArray<string>
     readonly requestBytesMax: number
   }
 }
 
-/** Declared by the plugin. */
+/** The sections that the plugin declares. */
 export const declared = [budgetSection, httpPaymentsSection, batchPaymentsSection, policySection]
 
 export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/mcp-tools-pay/Config") {
@@ -158,7 +158,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
       const { contract } = batch
       if (contract !== undefined && !StrKey.isValidContract(contract))
         return yield* new SettingsRefused({ path: "batch_payments.contract", message: "a contract (C…) is required" })
-      // A channel's total is counted by one process.
+      // One process counts a channel's total.
       if (contract !== undefined && batch.max_deposit > 0n && budget.store === "postgres")
         return yield* new SettingsRefused({
           path: "batch_payments.contract",

@@ -1,5 +1,5 @@
-// What pays for agents. It brings its tools to the agent tool server, and asks the ledger over its RPC alone. Without a
-// signer it brings none and nothing is ever signed.
+// Pays for agents. Adds its tools to the agent tool server, and accesses the ledger only through RPC. Without a signer
+// it adds no tools and never signs anything.
 import { Effect, Layer } from "effect"
 import { settingsContract } from "../../kernel/config/Settings.ts"
 import { configContract, networkContract } from "../../kernel/drivers.ts"
@@ -26,7 +26,7 @@ export const plugin = define({
   )
 })
 
-/** What an operator's commands do with the payments of agents, loaded with the first of them. */
+/** Operator commands for the payments of agents. The first command loads them. */
 export const administration = Effect.promise(async () => ({
   ...(await import("./budget/administration.ts")),
   ...(await import("./policy/administration.ts"))

@@ -1,9 +1,9 @@
-// Replaces a file as a whole: written beside it, flushed to the disk, and renamed in its place. A reader, or a process
-// that begins after a crash, finds the former text or the new one. The folder is one process's, or `draft` a name that
-// no other process writes.
+// Replaces a file as a whole: writes a draft next to it, flushes it to disk, and renames it into place. A reader, or a
+// process that starts after a crash, finds the old or the new text. Either one process owns the folder, or no other
+// process writes a file with the name of `draft`.
 import { Effect, type FileSystem, type PlatformError } from "effect"
 
-/** For the owner of the process alone. `flag`: how the draft is opened; `wx` refuses one that exists. */
+/** Only the process's user can read the file. `flag`: how the draft is opened; `wx` fails if it exists. */
 export const replaceFile = (
   files: FileSystem.FileSystem,
   file: string,

@@ -1,6 +1,6 @@
-// The settings of the agent tool server: its facilitator, its transport, its callers, its signer, and its limits on the
-// network. The names are the specification's (S302–S305). Settings that contradict each other end the start. Of the
-// networks it only reads which are enabled: their section belongs to the plugin that pays.
+// The settings of the agent tool server: its facilitator, its transport, its callers, its signer, and its network
+// limits. The names are the specification's (S302–S305). Contradicting settings stop the startup. Of the network
+// sections we only read which networks are enabled; the sections belong to the plugin that pays.
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { networksSection } from "../../kernel/config/Network.ts"
 import { networkSecuritySection } from "../../kernel/config/NetworkSecurity.ts"
@@ -159,9 +159,9 @@ export interface HttpValues {
   readonly callsPerSecond: number
 }
 
-/** Bounds of what is answered. */
+/** Size limits of answers. */
 export interface AnswerValues {
-  /** Of one message. */
+  /** Per message. */
   readonly stdioBytesMax: number
   readonly httpBytesMax: number
   readonly pageBytesMax: number
@@ -169,7 +169,7 @@ export interface AnswerValues {
   readonly pagesLengthMax: number
 }
 
-/** How far anything fetched may go; one set of caps for the facilitator and for sellers. */
+/** Limits of every outgoing request; the same ones for the facilitator and for sellers. */
 export interface NetworkCaps {
   readonly responseBytesMax: number
   readonly timeoutMillis: number
@@ -201,7 +201,7 @@ export interface ConfigValues {
   readonly resolvedMcpEndpoints: Readonly<Record<string, string>>
   /** Names of the assets that the enabled networks list, by contract. */
   readonly assets: ReadonlyMap<string, { readonly symbol: string; readonly decimals: number }>
-  /** Enabled networks, neutral. */
+  /** Enabled networks, by neutral name. */
   readonly networks: ReadonlyArray<NeutralNetwork>
 }
 
@@ -243,7 +243,7 @@ const assetsOf = (table: unknown): ConfigValues["assets"] =>
       .flatMap(({ assets = [] }) => assets.map(({ contract, decimals, symbol }) => [contract, { symbol, decimals }]))
   )
 
-/** Refused with all that speaks against it, as a facilitator is. */
+/** Refuses with all unmet requirements together, as a facilitator does. */
 const checkPubnet = Effect.fnUntraced(function* (served: Served) {
   const errors = yield* pubnetIssues(served)
   if (errors.length === 0) return
@@ -300,7 +300,7 @@ const readAnswers = (answers: SectionValues<typeof answersSection>): AnswerValue
   pagesLengthMax: answers.pages_bytes_max
 })
 
-/** Declared by the plugin. */
+/** The sections that the plugin declares. */
 export const declared = [
   facilitatorSection,
   transportSection,

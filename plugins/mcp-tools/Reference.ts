@@ -1,6 +1,6 @@
 // The reference by which an agent names a resource: `v1.` and the base64url of the canonical JSON `{n?, t, u}`: tool
-// name, type and URL, which are the resource's identity (S193). It says nothing that discovery does not, needs no
-// secret, and is never connected to: it is only asked for at the facilitator (S200). One identity has exactly one
+// name, type and URL, which are the resource's identity (S193). It contains only public data from discovery and needs
+// no secret. We never connect to its URL; we only ask the facilitator for it (S200). One identity has exactly one
 // reference. Pure.
 import { Result } from "effect"
 import { Base64Url } from "effect/encoding"
@@ -14,7 +14,7 @@ export interface Identity {
 }
 
 const prefix = "v1."
-/** Characters of a reference at most: a URL of 2,048 and a tool's name, escaped, in base64. */
+/** Maximum characters of a reference: a URL of 2,048 and a tool's name, escaped, in base64. */
 export const referenceLengthMax = 8_192
 const urlLengthMax = 2_048
 const toolNameLengthMax = 256
@@ -34,7 +34,7 @@ const parse = (bytes: Uint8Array): unknown => {
   }
 }
 
-/** Reads a reference; undefined for anything that `encodeReference` would not have written. */
+/** Decodes a reference; undefined unless `encodeReference` would produce the same text. */
 export const decodeReference = (text: string): Identity | undefined => {
   if (!text.startsWith(prefix) || text.length > referenceLengthMax) return undefined
   const bytes = Result.getOrUndefined(Base64Url.decode(text.slice(prefix.length)))

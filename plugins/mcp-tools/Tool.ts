@@ -1,6 +1,6 @@
-// A tool as the server offers it: a name, a description for the model, a schema that agents are shown and that their
-// arguments are validated against, and a run that ends in a value or in an error. An argument that the schema does not
-// name is refused, so no tool can be handed a secret in passing (S252).
+// A tool as the server offers it: a name, a description for the model, a schema that agents see and that their
+// arguments are validated against, and a run that ends in a value or in an error. An argument that is not in the schema
+// is refused, so an agent cannot pass a secret along by accident (S252).
 import { Data, Effect, Schema } from "effect"
 import { findStringifiedArgument, stringifiedError } from "./stringified.ts"
 import { toolError, errorCodeSchema, type ToolError } from "./ToolError.ts"
@@ -10,22 +10,22 @@ export interface Caller {
   readonly principal: string
   readonly session: string
   /**
-   * What the person behind the client answers to a question of yes or no, undefined when nothing; `key` names the
-   * question. Fails while the person has not been asked: the call is then made again from its beginning, so nothing may
-   * be done before. Absent when the client cannot ask.
+   * The answer of the person behind the client to a yes-no question; undefined if the person dismissed it. `key`
+   * identifies the question. Fails until the person has been asked: the call is then made again from its beginning, so
+   * nothing may be done before. Absent if the client cannot ask.
    */
   readonly ask?: (key: string, question: string) => Effect.Effect<boolean | undefined, InputNeeded>
-  /** Whether the call has brought an answer to the question of this key. */
+  /** True if the call has brought an answer to the question with this key. */
   readonly isAnswered?: (key: string) => boolean
-  /** What of the arguments did not survive being read, in a few words. */
+  /** A short description of a value in the arguments that parsing has changed. */
   readonly inexact?: string | undefined
-  /** The request's own name of what it buys: the same call under another name is another purchase. */
+  /** The request's own idempotency key: the same call with another key is another purchase. */
   readonly idempotencyKey?: string | undefined
-  /** Runs `effect` once the session has the answer: it has left, and the session makes another request after it. */
+  /** Runs `effect` once the session has the answer: it was sent, and the session makes another request after it. */
   readonly onAcknowledged?: (key: string, effect: Effect.Effect<void>) => void
 }
 
-/** The call continues when the person behind the client has answered. */
+/** The call continues once the person behind the client has answered. */
 export class InputNeeded extends Data.TaggedError("InputNeeded")<{
   readonly key: string
   readonly question: string
@@ -37,11 +37,11 @@ export interface Tool {
   readonly description: string
   readonly inputSchema: Readonly<Record<string, unknown>>
   readonly outputSchema: Readonly<Record<string, unknown>>
-  /** Hints that are the protocol's defaults (an open world, not idempotent) are left out. */
+  /** Without the protocol's default hints (an open world, not idempotent). */
   readonly annotations: Readonly<Record<string, boolean>>
-  /** Whether a call can spend the payer's money. */
+  /** True if a call can spend the payer's money. */
   readonly pays: boolean
-  /** The result in few words, for a client that reads `structuredContent`; absent: the same JSON. */
+  /** A short text of the result, for a client that reads `structuredContent`; absent: the same JSON. */
   readonly textOf?: ((result: Readonly<Record<string, unknown>>) => string) | undefined
   readonly run: (
     input: unknown,
@@ -54,7 +54,7 @@ export interface ToolSpec<A, I> extends Pick<
   "name" | "title" | "description" | "annotations" | "pays" | "textOf"
 > {
   readonly input: Schema.Codec<A, I>
-  /** Schema of a successful result; it is listed with the error's, and the tests validate results against it. */
+  /** Schema of a successful result. It is listed with the error's schema, and the tests validate results against it. */
   readonly output: Schema.Codec<any, any>
   readonly run: (input: A, caller: Caller) => Effect.Effect<Readonly<Record<string, unknown>>, ToolError | InputNeeded>
 }
@@ -62,10 +62,11 @@ export interface ToolSpec<A, I> extends Pick<
 const anyType = ["object", "array", "string", "number", "boolean", "null"]
 const typeWords = ["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"]
 
-/** A member that may be anything says so: a client that finds no type has been seen to send the text of an object. */
+/** Gives a member without a type all types: some clients send the text of an object if they find no type. */
 const typed = (schema: unknown): unknown => {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return schema
-  // Lengths, bounds and patterns are held to, and not listed: they cost every agent's context, and no agent counts.
+  // Lengths, bounds and patterns are enforced but not listed: they use up every agent's context, and models do not
+  // count characters.
   const {
     additionalProperties,
     allOf: _,
@@ -86,7 +87,7 @@ const typed = (schema: unknown): unknown => {
     ...(typeof properties !== "object" || properties === null
       ? {}
       : { properties: Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, typed(one)])) }),
-    // A map whose values may be anything needs no word for them.
+    // A map with values of any type needs no schema for them.
     ...(typeof additionalProperties !== "object" || Object.keys(additionalProperties ?? {}).length === 0
       ? additionalProperties === false && { additionalProperties }
       : { additionalProperties: typed(additionalProperties) })
@@ -101,8 +102,8 @@ type ListedSchema = Readonly<Record<string, unknown>>
 const isAny = ({ type }: ListedSchema): boolean => Array.isArray(type) && type.length === anyType.length
 
 /**
- * What is listed of a result's member: its type, what it may be and what it is for. Of a list or an object within it no
- * more is said, a later version may say more, and what may be anything needs no type here.
+ * The listed part of a result's member: its type, its allowed values and its purpose. We leave out the inner schema of
+ * a list or an object, since a later version may add members, and the type of a member that may be anything.
  */
 const listedMember = (schema: ListedSchema): ListedSchema => {
   const { anyOf, description, enum: values, type } = schema
@@ -115,9 +116,9 @@ const listedMember = (schema: ListedSchema): ListedSchema => {
 }
 
 /**
- * What a call may answer with, as it is listed: the members of a result, and the code of an error. Official clients
- * validate every structured answer against it, errors included, so no member is required; an error's other members are
- * in the server's instructions, once for all tools.
+ * The listed schema of a call's answers: the members of a result, and the code of an error. Official clients validate
+ * every structured answer against it, errors included, so no member is required. The server's instructions describe an
+ * error's other members once for all tools.
  */
 const listedOutput = (schema: Schema.Codec<any, any>): ListedSchema => {
   const { properties = {} } = schemaOf(schema) as { readonly properties?: Readonly<Record<string, ListedSchema>> }
@@ -125,11 +126,11 @@ const listedOutput = (schema: Schema.Codec<any, any>): ListedSchema => {
   return { type: "object", properties: { ...Object.fromEntries(members), code: errorCodeSchema } }
 }
 
-/** Reported issues of one call's arguments, and characters of each. */
+/** Maximum number of reported issues in one call's arguments, and characters of each. */
 const errorsMax = 20
 const errorLengthMax = 200
 
-/** Validation issues, one entry each; the path, which the decoder prints on a line of its own, is appended. */
+/** Validation issues, one entry each. The decoder prints the path on a second line; we append it. */
 const errorsIn = (message: string): ReadonlyArray<string> =>
   message
     .replaceAll(/\n\s+/g, " ")

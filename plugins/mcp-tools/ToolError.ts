@@ -1,14 +1,13 @@
 // How a tool fails: one of eleven codes that agents branch on, a sentence for people, whether a retry may succeed, and
-// details where there are any (S223–S234). An error never carries third-party text, a secret or an address that was
-// refused.
+// optional details (S223–S234). An error never contains third-party text, a secret or a refused address.
 import { Data } from "effect"
 import type { FetchRefused } from "../../kernel/http/safeFetch.ts"
 
 export const schemaVersion = 1
 
 /**
- * Every code there is, and whether the same call may succeed later. `SETTLEMENT_UNKNOWN`: ask again for its outcome,
- * never pay again.
+ * Every code, and whether the same call may succeed later. `SETTLEMENT_UNKNOWN`: ask again for its outcome, never pay
+ * again.
  */
 const retryable = {
   INVALID_ARGUMENT: false,
@@ -30,14 +29,14 @@ export class ToolError extends Data.TaggedError("ToolError")<{
   readonly code: ToolErrorCode
   readonly message: string
   readonly details?: unknown
-  /** In place of what the code says. */
+  /** Overrides the code's default. */
   readonly isRetryable?: boolean
 }> {}
 
 export const toolError = (code: ToolErrorCode, message: string, details?: unknown): ToolError =>
   new ToolError({ code, message, ...(details === undefined ? {} : { details }) })
 
-/** The same error, after which the identical call may succeed. */
+/** The same error, marked as retryable by the identical call. */
 export const retryableError = ({ code, details, message }: ToolError): ToolError =>
   new ToolError({ code, message, details, isRetryable: true })
 
@@ -50,10 +49,13 @@ export const toolErrorBody = ({ code, details, isRetryable, message }: ToolError
   ...(details === undefined ? {} : { details })
 })
 
-/** What of `toolErrorBody` a listed schema names; the rest is in the server's instructions, once for all tools. */
+/**
+ * The member of `toolErrorBody` that a listed schema contains. The server's instructions describe the others once for
+ * all tools.
+ */
 export const errorCodeSchema = { type: "string", description: "Of an error." } as const
 
-/** The tool error for a failed fetch. `caller` names the side that was called: the facilitator, the seller. */
+/** The tool error for a failed fetch. `caller` names the side that was called: the facilitator or the seller. */
 export const fetchError =
   (caller: string) =>
   ({ reason }: FetchRefused): ToolError => {

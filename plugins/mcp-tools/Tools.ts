@@ -1,13 +1,13 @@
 // The tools that this process offers. A plugin registers its tools while its Layer is built, and the Scope removes
-// them. A list holds what is registered at that moment, in the order of registration; no agent is answered before every
-// plugin has started, so the first list is whole.
+// them. A list contains the tools registered at that moment, in the order of registration. The server answers agents
+// only after every plugin has started, so the first list is complete.
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { Tool } from "./Tool.ts"
 
 export class Tools extends Context.Service<
   Tools,
   {
-    /** Offers a tool for as long as the Scope lives; a second one of its name is a defect. */
+    /** Offers a tool until the Scope closes; a second tool with the same name is a defect. */
     readonly register: (tool: Tool) => Effect.Effect<void, never, Scope.Scope>
     readonly all: () => ReadonlyArray<Tool>
     readonly find: (name: string) => Tool | undefined

@@ -17,33 +17,36 @@ import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { OnBehalfOf, Outbound } from "../../kernel/platform/Outbound.ts"
 import { Config } from "./Config.ts"
 
-/** Share of a request's time after which what has come of its body is answered, where a part is kept. */
+/** Share of a request's timeout after which a request with `keepsPart` returns the part of the body that has come. */
 const partShare = 0.9
 
 export interface UpstreamRequest extends Omit<FetchRequest, "partMillis"> {
-  /** It pays: a body that is too long, cut off, or late by nine tenths of the time is answered as far as it came. */
+  /**
+   * Set for a paying request: if the body is too long, cut off, or late by nine tenths of the timeout, the part that
+   * came is returned.
+   */
   readonly keepsPart?: boolean | undefined
 }
 
 export interface Upstream {
-  /** What a request has in place of the settings' caps. */
+  /** `caps` overrides the settings' caps for one request. */
   readonly fetch: (
     url: URL,
     request: UpstreamRequest,
     caps?: { readonly timeoutMillis?: number; readonly redirectsMax?: number }
   ) => Effect.Effect<FetchAnswer, FetchRefused>
   readonly parse: (bytes: Uint8Array) => Effect.Effect<unknown, JsonParseError>
-  /** For content that was paid for and is passed on unread: any keys, within the same bounds. */
+  /** For paid content that is passed on unread: any keys, within the same bounds. */
   readonly parseContent: (bytes: Uint8Array) => Effect.Effect<unknown, JsonParseError>
 }
 
-/** Values of one JSON answer at most; a page of 200 resources has some 20,000. */
+/** Maximum number of values in one JSON answer; a page of 200 resources has some 20,000. */
 const jsonValuesMax = 400_000
 
 export interface Reach {
   readonly allowLocal: boolean
   readonly allowPlain: boolean
-  /** True for an address from a listing (a seller), false for one that the operator configured. */
+  /** True for an address from a listing (a seller), false for an address that the operator configured. */
   readonly isStranger: boolean
 }
 
@@ -85,7 +88,7 @@ const makeTurnstiles = (make: () => Turnstile) => {
     )
 }
 
-/** Connections are shared by all that the process asks. */
+/** All outgoing requests of the process share the connections. */
 export class Upstreams extends Context.Service<Upstreams, { readonly within: (reach: Reach) => Upstream }>()(
   "tollkeeper/mcp-tools/Upstreams"
 ) {

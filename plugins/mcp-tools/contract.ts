@@ -1,5 +1,5 @@
-// What the tool server gives to plugins that bring tools: the registry, the facilitator's discovery, the one way to ask
-// a stranger, the server's settings, and the words in which a tool is made and fails.
+// Interface for plugins that add tools: the registry, the facilitator's discovery, the only way to send requests to
+// sellers, the server's settings, and the types of tools and their errors.
 import { contract } from "../../kernel/contract/Contract.ts"
 import { AdmissionControl } from "./server/AdmissionControl.ts"
 import { canonicalOrigin, hostOf } from "./canonicalOrigin.ts"
@@ -58,7 +58,7 @@ export {
   Wrapping
 }
 
-/** A plugin that brings tools needs this. */
+/** Required by every plugin that adds tools. */
 export const toolsContract = contract(
   "mcp-tools",
   AdmissionControl,

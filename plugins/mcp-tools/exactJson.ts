@@ -1,9 +1,9 @@
-// JSON whose values a program does not change by reading and writing it again. A number beyond what a double holds and
-// a name that is repeated in an object do not survive that: 1917043659912705296 becomes ...705300, 1e400 null, and of
-// two members one is left. Such a text is passed on as text, or refused, and never as its value. The texts here are
-// valid JSON. Pure.
+// Detects JSON that a program changes by reading and writing it again. A number that a double cannot represent and a
+// repeated name in an object are changed: 1917043659912705296 becomes ...705300, 1e400 becomes null, and one of two
+// members is lost. Such a text is passed on as text, or refused, but never as its value. The texts here are valid JSON.
+// Pure.
 
-/** Digits without zeros at their ends, and the exponent: equal for equal numbers. */
+/** Digits without leading and trailing zeros, and the exponent: equal for equal numbers. */
 const normalized = (literal: string): string | undefined => {
   const [, sign = "", whole, fraction = "", exponent = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? []
@@ -45,7 +45,7 @@ const unescaped = (quotedText: string): string =>
 
 const shown = (text: string): string => (text.length > 60 ? `${text.slice(0, 60)}…` : text)
 
-/** What of a JSON text its value does not keep, in a few words; undefined where it keeps all. */
+/** Describes, in a few words, the part of a JSON text that its value loses; undefined if the value is exact. */
 export const inexactIn = (text: string): string | undefined => {
   const open: Array<Set<string> | undefined> = []
   let isKey = false
@@ -78,7 +78,7 @@ export const inexactIn = (text: string): string | undefined => {
   return undefined
 }
 
-/** Where the value that begins at `at` ends. */
+/** The end of the value that begins at `at`. */
 const valueEnd = (text: string, at: number): number => {
   let depth = 0
   for (let i = at; i < text.length; i++) {
@@ -121,7 +121,7 @@ export const membersOf = (text: string): ReadonlyArray<readonly [name: string, v
   return members
 }
 
-/** The text of the value at a path; as in its value, the last of several members counts. */
+/** The text of the value at a path; of repeated members the last one counts, as in the value. */
 export const textAt = (text: string, path: ReadonlyArray<string>): string | undefined => {
   let found: string | undefined = text
   for (const name of path)

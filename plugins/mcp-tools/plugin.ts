@@ -1,7 +1,7 @@
-// The agent tool server: paid resources found and read over MCP, by stdin and stdout or by HTTP. It knows the
-// facilitator by its public discovery routes alone, and opens no database and no ledger (S3, S5, S6); other plugins
-// bring further tools. A client that hangs up does not end a call; a client that cancels does, as far as nothing is
-// signed, and so does the end of the process.
+// The agent tool server: finds and reads paid resources over MCP, by stdin and stdout or by HTTP. It accesses the
+// facilitator only through its public discovery routes, and opens no database and no ledger (S3, S5, S6); other plugins
+// add tools. A client that hangs up does not end a call. A client that cancels ends the part of a call that precedes
+// signing, and so does the end of the process.
 import { Effect } from "effect"
 import { settingsContract } from "../../kernel/config/Settings.ts"
 import { configContract } from "../../kernel/drivers.ts"
@@ -19,5 +19,5 @@ export const plugin = define({
   layer: loaded(() => import("./serveTools.ts"))
 })
 
-/** Settings of the server that would be started, for the command that configures a client for it. */
+/** Settings of the server, for the command that configures a client for it. */
 export const readSettings = Effect.provide(Config, Config.layer)

@@ -1,10 +1,10 @@
-// Requirements before a tool server serves pubnet (S284), which is enabled by name alone: a transport that
-// authenticates agents, a signer, and a budget that survives crashes and is shared by replicas. All unmet requirements
-// are reported together, each with its remedy, before anything opens.
+// Requirements for a tool server on pubnet (S284), which has to be enabled explicitly: a transport that authenticates
+// agents, a signer, and a budget that survives crashes and is shared by replicas. All unmet requirements are reported
+// together, each with its remedy, before anything opens.
 import { Effect, Option, Redacted } from "effect"
 import { Settings, type SettingsRefused } from "../../kernel/config/Settings.ts"
 
-/** What is read of the tool server's own settings. */
+/** The settings of the tool server that the checks read. */
 export interface Served {
   readonly networks: ReadonlyArray<string>
   readonly transport: "stdio" | "http"
@@ -16,7 +16,7 @@ const noStore =
   "budget.store must be postgres, with its server in DATABASE_URL: what agents have spent survives a crash there, " +
   "and replicas share it"
 
-/** The section belongs to the plugin that pays, whether it is enabled or not. */
+/** The section belongs to the plugin that pays, even if it is not enabled. */
 const isKeptInPostgres = Effect.gen(function* () {
   const settings = yield* Settings
   const section = settings.declared.sections.get("budget")
@@ -24,7 +24,7 @@ const isKeptInPostgres = Effect.gen(function* () {
   return (values as { readonly store?: string }).store === "postgres" && Option.isSome(settings.secret("DATABASE_URL"))
 })
 
-/** A sentence for each; none when pubnet is not served. */
+/** One sentence for each unmet requirement; empty without pubnet. */
 export const pubnetIssues = Effect.fnUntraced(function* ({
   apiKeysEnv,
   networks,

@@ -1,5 +1,5 @@
-// The agent tool server as it is started: its tools, its callers' keys, its edge. Loaded when a profile enables it,
-// since it brings the SDK of MCP, which a facilitator has no use for.
+// Starts the agent tool server: its tools, its callers' keys, its transport. Loaded only if a profile enables it, since
+// it loads the MCP SDK, which a facilitator does not need.
 import { Effect, Layer } from "effect"
 import { Server } from "../../kernel/config/Server.ts"
 import { SettingsRefused } from "../../kernel/config/Settings.ts"
@@ -23,7 +23,7 @@ import { serveStdio } from "./server/StdioTransport.ts"
 import { Tools } from "./Tools.ts"
 import { Upstreams } from "./Upstream.ts"
 
-/** A signer that no enabled plugin pays with is a mistake of the profile; checked once every plugin has started. */
+/** A signer without a plugin that pays is a mistake in the profile; checked after every plugin has started. */
 const requirePayer = Effect.gen(function* () {
   const { signer } = yield* Config
   const tools = yield* Tools
@@ -57,7 +57,10 @@ const started = Layer.effectDiscard(
   })
 )
 
-/** The keys are those that `http.api_keys_env` names. They stay in here: a facilitator is known by having such. */
+/**
+ * The keys come from `http.api_keys_env`. This layer stays private: a process that provides keys counts as a
+ * facilitator.
+ */
 const agents = Authentication.layer.pipe(
   Layer.provideMerge(Keys.layer),
   Layer.provide(
@@ -71,7 +74,7 @@ const agents = Authentication.layer.pipe(
   )
 )
 
-/** What other plugins build on. */
+/** Services for other plugins. */
 const provided = Layer.mergeAll(
   DiscoveryClient.layer,
   Wrapping.layer,
@@ -84,5 +87,5 @@ const edge = Layer.merge(Sessions.layer, Stateless.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Calls.layer, Acknowledgements.layer, agents))
 )
 
-/** What the plugin starts. */
+/** Starts the plugin. */
 export const layer = started.pipe(Layer.provide(edge), Layer.provideMerge(provided))

@@ -1,4 +1,4 @@
-// A network as spelled in answers: in the first of the enabled dialects; what is no network stays as it is.
+// Spells a network for answers in the first of the enabled dialects; any other text stays unchanged.
 import { Effect, Option } from "effect"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
 import { readNetwork, encodeNetwork } from "../../kernel/Dialect.ts"

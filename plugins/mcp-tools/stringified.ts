@@ -1,6 +1,6 @@
-// Objects that a client has turned into strings. Some clients stringify an argument whose schema they do not follow; a
-// seller would be paid for a JSON string where it takes an object. Such a call is refused with a sentence before
-// anything is asked or paid. A string is left alone wherever the schema means a string. Pure.
+// Detects objects that a client has turned into strings. Some clients stringify an argument whose schema they do not
+// follow; a seller would then be paid for a JSON string instead of an object. Such a call is refused with an
+// explanation before we ask or pay a seller. A string is accepted wherever the schema allows a string. Pure.
 import { toolError, type ToolError } from "./ToolError.ts"
 
 type Fields = Readonly<Record<string, unknown>>
@@ -8,7 +8,7 @@ type Fields = Readonly<Record<string, unknown>>
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** A string within a string within a string: clients have been seen to encode twice. */
+/** Maximum levels of encoding; some clients encode twice. */
 const encodingsMax = 3
 
 const parsed = (text: string): unknown => {
@@ -19,7 +19,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** What a string holds when it is the text of an object or of an array. */
+/** The kind of value whose JSON text the string contains. */
 const heldIn = (text: string): "object" | "array" | undefined => {
   let value: unknown = text
   for (let round = 0; round < encodingsMax && typeof value === "string" && /^\s*[[{"]/.test(value); round++)
@@ -27,7 +27,7 @@ const heldIn = (text: string): "object" | "array" | undefined => {
   return isFields(value) ? "object" : Array.isArray(value) ? "array" : undefined
 }
 
-/** The types that a JSON Schema names; none for one that names none. */
+/** The types in a JSON Schema; empty if it has none. */
 const typesOf = ({ type }: Fields): ReadonlyArray<unknown> =>
   Array.isArray(type) ? type : type === undefined ? [] : [type]
 
@@ -37,10 +37,10 @@ export interface Stringified {
   readonly holds: "object" | "array"
 }
 
-/** Parts of one schema that are read, its references and alternatives followed. */
+/** Maximum parts of one schema that we read, including references and alternatives. */
 const variantsMax = 64
 
-/** What a reference to a part of the same document (`#/$defs/…`) leads to. */
+/** The target of a reference within the same document (`#/$defs/…`). */
 const referred = (root: unknown, reference: unknown): unknown =>
   typeof reference === "string" && reference.startsWith("#/")
     ? reference
@@ -54,8 +54,8 @@ const referred = (root: unknown, reference: unknown): unknown =>
     : undefined
 
 /**
- * A schema with its alternatives, each as far as it says something itself; undefined where one of them takes anything:
- * a member that may be left out is often `anyOf` its schema and null, and a model a reference to its definition.
+ * A schema with its alternatives, only those with constraints; undefined if one of them accepts anything. An optional
+ * member is often `anyOf` its schema and null, and a model is a reference to its definition.
  */
 const variantsOf = (schema: unknown, root: unknown): ReadonlyArray<Fields> | undefined => {
   const variants: Array<Fields> = []
@@ -74,12 +74,12 @@ const variantsOf = (schema: unknown, root: unknown): ReadonlyArray<Fields> | und
   return variants
 }
 
-/** What several schemas say of one part, as one schema. */
+/** Merges the schemas of one part into one schema. */
 const joined = (schemas: ReadonlyArray<unknown>): unknown => (schemas.length === 1 ? schemas[0] : { anyOf: schemas })
 
 /**
- * The first member of a value that is a string where its schema takes an object or an array and no string. References
- * are to parts of `root`.
+ * The first string in a value where the schema accepts an object or an array but no string. References point into
+ * `root`.
  */
 export const findStringified = (
   value: unknown,
@@ -116,9 +116,7 @@ export const findStringified = (
   return undefined
 }
 
-/**
- * The first of a tool's own arguments that is such a string, also where the argument may be a string of another kind.
- */
+/** The first stringified value among a tool's own arguments, even if the argument may also be a string. */
 export const findStringifiedArgument = (given: unknown, properties: Fields): Stringified | undefined => {
   if (!isFields(given)) return undefined
   for (const [member, value] of Object.entries(given)) {

@@ -1,4 +1,4 @@
-// An amount of atomic units as people write it: exact, without zeros at the end. Pure.
+// An amount of atomic units in decimal notation: exact, without trailing zeros. Pure.
 export const unitsOf = (amount: bigint, decimals: number): string => {
   const digits = amount.toString().padStart(decimals + 1, "0")
   const whole = digits.slice(0, digits.length - decimals)

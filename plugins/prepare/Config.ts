@@ -1,4 +1,4 @@
-// The settings of `POST /prepare`: whether it needs a key, and how often one caller may ask.
+// The settings of `POST /prepare`: whether it needs a key, and the rate limit of one caller.
 import { Context, Effect, Layer } from "effect"
 import { flag, integer, section } from "../../kernel/config/Setting.ts"
 import { Settings } from "../../kernel/config/Settings.ts"

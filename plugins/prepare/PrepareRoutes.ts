@@ -1,5 +1,5 @@
-// `POST /prepare`: authenticated and rate-limited as /verify is, or open where the operator says so. It reads terms by
-// the decoder of /verify and answers what `preparePayment` lays out; a refusal is a 422 with the reason of verify.
+// `POST /prepare`: authenticated and rate-limited like /verify, or open if the operator allows it. It reads terms with
+// the decoder of /verify and answers the result of `preparePayment`; a refusal is a 422 with the reason of verify.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, Layer, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
@@ -34,7 +34,7 @@ const isPlainAddress = (text: unknown): text is string =>
 const fault = (status: number, error: string, message: string, headers: Readonly<Record<string, string>> = {}) =>
   json({ error, message }, { status, headers })
 
-/** The principal of a request; where the route is open, an address identifies a caller without a key. */
+/** The principal of a request. If the route is open, a caller without a key is identified by its address. */
 const makeCaller = Effect.gen(function* () {
   const callers = yield* Authentication
   const { isPublic } = yield* Config

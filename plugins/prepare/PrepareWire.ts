@@ -1,4 +1,4 @@
-// The body and the answer of `POST /prepare`, as Schemas, and the route as it is declared.
+// The body and the answer of `POST /prepare`, as Schemas, and the route's declaration.
 import { Schema } from "effect"
 import { type Documented, errors } from "../../kernel/http/Route.ts"
 import { anything, text, time, units, whole } from "../../kernel/http/wireSchema.ts"
@@ -64,7 +64,7 @@ export const PrepareAnswer = Schema.Struct({
   })
 }).annotate({ identifier: "PrepareAnswer" })
 
-/** The route, but for the callers that it answers. */
+/** The route without its rule for callers. */
 export const prepareRoute = {
   method: "POST",
   path: "/prepare",

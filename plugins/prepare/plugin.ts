@@ -1,4 +1,4 @@
-// `POST /prepare`: what a payer has to sign, for clients that bring no SDK and no ledger RPC.
+// `POST /prepare`: returns the data that a payer has to sign, for clients that bring no SDK and no ledger RPC.
 import { settingsContract } from "../../kernel/config/Settings.ts"
 import { configContract, httpContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
 import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"

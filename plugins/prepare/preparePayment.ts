@@ -1,6 +1,6 @@
-// What one payer signs for one seller's terms: the scheme lays it out and checks it, one recording simulation shows
-// that it would succeed and what it costs. Nothing is stored and no SQL is run; nothing here is trusted by a careful
-// client, which builds the same bytes from its own terms.
+// Prepares the data that a payer signs for a seller's terms: the scheme builds and checks it, and one recording
+// simulation shows that it would succeed and its cost. It stores nothing and runs no SQL. A careful client does not
+// trust it, but builds the same bytes from its own terms.
 import { Effect, Option } from "effect"
 import { Base64, Hex } from "effect/encoding"
 import { Network } from "../../kernel/config/Network.ts"
@@ -19,10 +19,13 @@ import { networkIdOf } from "../../kernel/stellar/Envelope.ts"
 import { encodeValue, symbolText } from "../../kernel/stellar/Value.ts"
 import type { PrepareAnswer } from "./PrepareWire.ts"
 
-/** Seconds that a client assumes for a ledger: what it bounds an authorization's life by. */
+/** Seconds that a client assumes for a ledger, to bound the lifetime of an authorization. */
 const secondsPerLedger = 5
 
-/** The calls that an authorization covers, in the order in which a wallet is given them: each before those below it. */
+/**
+ * The calls that an authorization covers, in the order in which a wallet receives them: each call before its
+ * subinvocations.
+ */
 const contextsOf = (invocation: Invocation): ReadonlyArray<PreparedContext> => {
   const call = authorizedCall(invocation)
   const own =
@@ -41,7 +44,7 @@ const contextsOf = (invocation: Invocation): ReadonlyArray<PreparedContext> => {
 type Answer = typeof PrepareAnswer.Type
 type PreparedContext = NonNullable<Answer["toSign"]["checkAuth"]>["contexts"][number]
 
-/** Why a simulated payment would not be accepted, in a sentence; undefined when it would. */
+/** A sentence on why a simulated payment would fail; undefined if it would succeed. */
 const simulationIssue = (simulated: SimulationAnswer): string | undefined => {
   switch (simulated._tag) {
     case "Refused":
@@ -94,7 +97,7 @@ const bytesToSign = (unsigned: Unsigned, payer: string, crypto: Crypto["Service"
   }
 }
 
-/** Lays out a payment by terms that passed the checks of the envelope; a refusal has the reason of verify. */
+/** Prepares a payment for terms that passed the checks of the envelope; a refusal has the reason of verify. */
 export const preparePayment = Effect.fn("prepare.preparePayment")(function* (
   payment: Payment,
   payer: string,

@@ -88,14 +88,20 @@ const writeTexts = (shape: Shape): RankTexts => {
   // In the order of the values of `rankStatement`.
   const [language, average] = [next(), next()]
   // A containment test costs a tenth of the frequency of similar words, and most are absent.
-  const worthOf = () => {
-    const [tsquery, weight] = [`${next()}::tsquery`, next()]
-    return `case when d.document @@ ${tsquery} then ${weight}::float8 * (1 - d.norm / (ts_rank_cd(
+  const worthOf = ([tsquery, weight] = [`${next()}::tsquery`, `${next()}::float8`]) =>
+    `case when d.document @@ ${tsquery} then ${weight} * (1 - d.norm / (ts_rank_cd(
       '${fieldWeights}', d.document, ${tsquery}) + d.norm)) else 0 end`
-  }
+  const pairs = Array.from({ length: asked }, () =>
+    [0, 1].map((): [string, string] => [`${next()}::tsquery`, `${next()}::float8`])
+  )
+  // However often a document repeats a term, it holds the term once.
+  const held = pairs.map(
+    (pair) =>
+      `(case ${pair.map(([tsquery, weight]) => `when d.document @@ ${tsquery} then ${weight}`).join(" ")} else 0 end)`
+  )
   const worth = [
-    ...Array.from({ length: asked }, () => `greatest(${worthOf()}, ${worthOf()})`),
-    ...Array.from({ length: related }, worthOf),
+    ...pairs.map((pair) => `greatest(${pair.map((one) => worthOf(one)).join(", ")})`),
+    ...Array.from({ length: related }, () => worthOf()),
     `(case when d.document @@ ${next()}::tsquery then ${next()}::float8 else 0 end)`
   ]
   const chosen = [
@@ -118,11 +124,11 @@ const writeTexts = (shape: Shape): RankTexts => {
     length(document) / ${average}::float8)`
   return [
     `with ranked as materialized (
-      select d.id, (${worth.join(" + ")})::float8 as score
+      select d.id, (${worth.join(" + ")})::float8 as score, (${held.join(" + ") || "0"})::float8 as held
       from (select id, document, ${norm} as norm from ${source} s where language = ${language}
         and ${isBetween ? "true" : words}`,
     ` ${bounded}) d)
-    select ranked.id, ranked.score / ${mass}::float8 as score from ranked where `,
+    select ranked.id, ranked.score / ${mass}::float8 as score, ranked.held from ranked where `,
     ` order by ranked.score desc, ranked.id limit ${limit}`
   ]
 }
@@ -146,6 +152,8 @@ const textsOf = (() => {
   }
 })()
 
+type Ranked = Pick<Hit, "id" | "score"> & Required<Pick<Hit, "held">>
+
 interface RankOptions {
   readonly condition: (id: string) => Statement.Fragment
   readonly limit: number
@@ -160,7 +168,7 @@ export const rankStatement = (
   state: IndexState,
   query: ReadQuery,
   options: RankOptions & { readonly read: RankLookup }
-): Statement.Statement<Pick<Hit, "id" | "score">> => {
+): Statement.Statement<Ranked> => {
   const { among, documentsMax, filters, plan } = options.read
   const { mass, phrase, related, terms } = query
   // One scan of each index, and few shapes of the statement: planning is cheap and few statements stay prepared.
@@ -198,18 +206,23 @@ export const rankStatement = (
   values.push(String(documentsMax), String(mass), String(options.limit))
   if (among !== undefined) values.push(`{${among.join(",")}}`)
   const text = isWithin ? `${first} and ${condition}${second}true${third}` : `${first}${second}${condition}${third}`
-  return sql.unsafe<Pick<Hit, "id" | "score">>(text, values)
+  return sql.unsafe<Ranked>(text, values)
 }
-
-type Ranked = Pick<Hit, "id" | "score">
 
 const toHits = (
   ranked: ReadonlyArray<Ranked>,
-  { mass }: Pick<ReadQuery, "mass">,
+  { mass, terms }: Pick<ReadQuery, "mass" | "terms">,
   state: Pick<IndexState, "documents" | "origins">
 ): ReadonlyArray<Hit> => {
   const words = mass / fullEvidence(state)
-  return ranked.map(({ id, score }) => ({ id, score, relevance: score, evidence: score * words }))
+  const all = terms.reduce((sum, { weight }) => sum + weight, 0)
+  return ranked.map(({ held, id, score }) => ({
+    id,
+    score,
+    relevance: score,
+    evidence: score * words,
+    held: held / Math.max(all, Number.EPSILON)
+  }))
 }
 
 /** Hits of a later pass, and hits that only an earlier pass found: the last pass reads only as many as it can rank. */

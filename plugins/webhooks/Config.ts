@@ -1,4 +1,4 @@
-// Webhook receivers: each by the label of the key whose settlements it receives, with a signing secret. Secrets are in
+// Webhook receivers: each has the label of the key whose settlements it receives, and a signing secret. Secrets are in
 // environment variables, never in the profile; `SigningSecrets.ts` reads them.
 import { Context, Effect, Layer, Schema } from "effect"
 import { entry, flag, integer, list, optionalText, section, text } from "../../kernel/config/Setting.ts"
@@ -56,7 +56,7 @@ export interface Receiver {
   readonly secretEnv: string
 }
 
-/** The settings have no receiver of that name. */
+/** The settings have no receiver with that name. */
 export class NoSuchReceiver extends Schema.TaggedError<NoSuchReceiver>()("NoSuchReceiver", {
   message: Schema.String
 }) {}

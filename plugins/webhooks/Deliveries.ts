@@ -1,6 +1,6 @@
-// The queue of deliveries, in the database. An event is delivered to a receiver at least once, and the events of one
-// settlement in their order: the next one is not due before the one before it has ended. A sender holds a row by a
-// lease with a fence, so two replicas never send it concurrently, and a crash costs one repetition.
+// The queue of deliveries, in the database. An event is delivered to a receiver at least once. The events of one
+// settlement are delivered in order: the next one is due only after the previous one has ended. A sender holds a row by
+// a lease with a fence, so two replicas never send it concurrently, and a crash costs one repetition.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { SettlementEvent } from "../../kernel/settlement/operators/SettlementEvents.ts"
@@ -11,9 +11,9 @@ export interface Delivery {
   readonly type: string
   readonly settlement: string
   readonly toldAt: Date
-  /** Null until the first attempt fixes it, for what was queued without one. */
+  /** Null for a delivery queued without a body, until its first attempt fixes it. */
   readonly body: string | null
-  /** Milliseconds since it was queued, by the database's clock alone: a process's clock may be hours off. */
+  /** Milliseconds since it was queued, by the database's clock: a process's clock may be hours off. */
   readonly ageMillis: number
   /** Including this one. */
   readonly attempts: number
@@ -22,10 +22,10 @@ export interface Delivery {
 
 export type Attempted =
   | { readonly _tag: "Delivered"; readonly answer: string }
-  /** Retried after the pause, which holds for the receiver's other events too when it asked for one. */
+  /** Retried after the pause. A pause that the receiver asked for holds its other events too. */
   | { readonly _tag: "Failed"; readonly answer: string; readonly pauseMillis: number; readonly isAsked: boolean }
   | { readonly _tag: "GivenUp"; readonly answer: string }
-  /** The receiver is gone: it is sent nothing until an operator enables it. */
+  /** The receiver answered that it is gone. Nothing is sent to it until an operator enables it. */
   | { readonly _tag: "Disabled"; readonly answer: string }
 
 export interface PendingDelivery {
@@ -34,7 +34,7 @@ export interface PendingDelivery {
   readonly type: string
   readonly settlement: string
   readonly at: Date
-  /** Its message's body, fixed from now on; null where it is not known yet. */
+  /** Its message's body, fixed from now on; null if it cannot be made yet. */
   readonly body: string | null
 }
 
@@ -44,9 +44,9 @@ export interface ReceiverStatus {
   readonly delivered: number
   readonly given_up: number
   readonly oldest_due: Date | null
-  /** The end of the pause that it has asked for. */
+  /** End of the pause that the receiver asked for. */
   readonly resting_until: Date | null
-  /** Since when it is sent nothing, because it answered 410. */
+  /** Time of its 410 answer; nothing is sent since then. */
   readonly disabled_at: Date | null
   readonly last_answer: string | null
 }
@@ -58,9 +58,12 @@ export class Deliveries extends Context.Service<
   {
     /** Queues deliveries; existing ones stay unchanged. */
     readonly owe: (owed: ReadonlyArray<PendingDelivery>) => Sql<void>
-    /** Leases a receiver's due deliveries, at most one event of a settlement; none in a pause or when disabled. */
+    /**
+     * Leases a receiver's due deliveries, at most one event of each settlement. None during a pause or while it is
+     * disabled.
+     */
     readonly lease: (receiver: string, limit: number, leaseMillis: number) => Sql<ReadonlyArray<Delivery>>
-    /** Records the result of an attempt; no effect when its lease was lost. */
+    /** Records the result of an attempt; has no effect if its lease was lost. */
     readonly note: (delivery: Delivery, attempted: Attempted) => Sql<void>
     /** Fixes the body of a delivery that was queued without one. */
     readonly fix: (delivery: Delivery, body: string) => Sql<void>
@@ -68,15 +71,15 @@ export class Deliveries extends Context.Service<
     readonly hurry: (receiver: string) => Sql<void>
     /** Ends the pause that a receiver has asked for. */
     readonly resume: (receiver: string) => Sql<void>
-    /** Ends the disabling by a 410; returns whether it was disabled. Its due deliveries are sent. */
+    /** Enables a receiver that answered 410; returns whether it was disabled. Its due deliveries are sent. */
     readonly enable: (receiver: string) => Sql<boolean>
     readonly disabled: Sql<ReadonlyArray<string>>
     /**
-     * Gives up deliveries that a disabled receiver did not get in time, and deletes those that ended `keepMillis` ago;
-     * returns their number.
+     * Gives up deliveries that a disabled receiver did not get in time, and deletes deliveries that ended `keepMillis`
+     * ago; returns the number of deletions.
      */
     readonly forget: (keepMillis: number, giveUpAfterMillis: number) => Sql<number>
-    /** Makes events due again, as if they had just happened; returns their number. */
+    /** Makes events due again, as if they had just happened; returns the number of events. */
     readonly replay: (receiver: string, events: ReadonlyArray<SettlementEvent>) => Sql<number>
     readonly receiverStatuses: Sql<ReadonlyArray<ReceiverStatus>>
   }
@@ -152,14 +155,14 @@ export class Deliveries extends Context.Service<
 }
 
 /**
- * The row that a lease holds. A database that lost its last commits gives ids and fences again: its subject is named
- * too.
+ * The row that a lease holds. A database that lost its last commits may assign an id and fence again, so the condition
+ * includes the subject.
  */
 const heldBy = (sql: SqlClient.SqlClient, { fence, id, receiver, settlement, type }: Delivery) =>
   sql`id = ${id} and fence = ${fence} and receiver = ${receiver} and settlement = ${settlement}::uuid
     and type = ${type}`
 
-/** Records an attempt; one that was answered with a pause holds the receiver's other events back too. */
+/** Records an attempt. If the receiver asked for a pause, its other events wait too. */
 const noteOf =
   (sql: SqlClient.SqlClient): Deliveries["Service"]["note"] =>
   (delivery, attempted) => {

@@ -1,5 +1,5 @@
-// GET /webhooks/v1/deliveries: what receivers were sent and are owed, for operators, as JSON or CSV. It requires an
-// operator's key or session; where no operator has a key, a request from this machine. A body is not shown.
+// GET /webhooks/v1/deliveries: sent and pending deliveries, for operators, as JSON or CSV. It requires an operator's
+// key or session; if no operator has a key, a request from this machine. It does not show bodies.
 import { Effect, Schema } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { SqlClient } from "effect/sql"
@@ -17,7 +17,7 @@ const pageMax = 200
 const csvRowsMax = 10_000
 
 const instant = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?Z)?$/u
-/** A parameter's form and what it is, which an issue says too. */
+/** A parameter's form and description, which an issue repeats. */
 const narrowed = (pattern: RegExp, description: string) =>
   Schema.optionalKey(parameter({ pattern, expected: description }, description))
 
@@ -49,7 +49,7 @@ const deliveries = {
 const { fields } = deliveries.query
 const names = Object.keys(fields) as ReadonlyArray<keyof typeof fields>
 
-/** The query of a request, or a sentence for each parameter that has not its form. */
+/** The query of a request, or a sentence for each malformed parameter. */
 const readAsked = (
   request: HttpServerRequest.HttpServerRequest
 ): { readonly issues: ReadonlyArray<string> } | { readonly filter: DeliveryFilter; readonly page: DeliveryPage } => {

@@ -1,8 +1,8 @@
-// A message as it goes over the wire, by the Standard Webhooks specification, so that its libraries verify it: the body
-// names the event and carries the settlement as `GET /settlements` gives it, in the state that the event is about: that
-// of `settlement.recorded` is pending and that of `settlement.failed` failed, whatever happened since. The signature
-// is HMAC-SHA256 over id, time and body. Id and body are the same for every delivery of the event. Receivers compare
-// the time with their own clocks, so it comes from a trusted clock rather than this machine's. Pure.
+// A message in the format of the Standard Webhooks specification, so that its libraries verify it. The body contains
+// the event and the settlement as `GET /settlements` gives it, in the state of the event: `settlement.recorded` is
+// pending and `settlement.failed` is failed, even if the settlement has changed since. The signature is HMAC-SHA256
+// over id, time and body. Id and body are the same for every delivery of the event. Receivers compare the time with
+// their own clocks, so it comes from a trusted clock rather than this machine's. Pure.
 import { Option, Redacted } from "effect"
 import { Base64 } from "effect/encoding"
 import { type Dialect, encodeNetwork, type NeutralNetwork } from "../../kernel/Dialect.ts"
@@ -24,7 +24,7 @@ export interface Signing {
 
 const encoder = new TextEncoder()
 
-/** What an event does not know yet of its settlement, which may have gone on since. */
+/** Members that an earlier event leaves empty, because the settlement may have changed since. */
 const later = {
   transaction: Option.none(),
   resolvedAt: Option.none(),
@@ -37,15 +37,15 @@ const later = {
   reasonMessage: Option.none()
 } satisfies Partial<SettlementRecord>
 
-/** What a message is about. */
+/** The event of a message. */
 export interface AboutEvent {
   readonly type: string
   readonly at: Date
-  /** Why it failed, where the event's fact is at hand. */
+  /** Why it failed, if the event's fact is available. */
   readonly reason?: string | null
 }
 
-/** The settlement as it was when the event happened. */
+/** The settlement in the state that it had when the event happened. */
 const asOf = ({ at, reason, type }: AboutEvent, record: SettlementRecord): SettlementRecord => {
   switch (type) {
     case "settlement.recorded":
@@ -79,7 +79,7 @@ export const encodeBody = (
   dialect: Dialect,
   added: Readonly<Record<string, unknown>> = {}
 ): string => {
-  // At its record the caller still waits.
+  // When it was recorded, the caller was still waiting.
   const nowMillis = Math.min(event.at.getTime(), record.recordedAt.getTime())
   return JSON.stringify({
     type: event.type,
@@ -88,7 +88,7 @@ export const encodeBody = (
   })
 }
 
-/** The same of an event about a channel, which is no settlement: its data is the fact's. */
+/** The same for an event about a channel, which is not a settlement: its data comes from the fact. */
 export const encodeLost = (
   { at, type }: { readonly type: string; readonly at: Date },
   data: Readonly<Record<string, string>>,

@@ -1,9 +1,9 @@
-// Sends due deliveries, one actor a receiver: a slow or failing receiver delays no other, and no payment. A failed
-// attempt is retried with exponential backoff, also after a restart, until the receiver accepts the event or its time
-// is over; then it is given up, with a line in the log. A `Retry-After` longer than the backoff is honoured, for all
-// events of the receiver and for a day at most, until an operator replays some. A failing receiver gets one message a
-// second at most, and once it accepts one, the rest is due immediately. One that answers 410 Gone is disabled on every
-// replica until an operator enables it. Redirects are failures, and the destination is
+// Sends due deliveries, with one actor per receiver: a slow or failing receiver delays no other receiver, and no
+// payment. A failed attempt is retried with exponential backoff, also after a restart, until the receiver accepts the
+// event or its time is up; then it is given up, with a line in the log. If a `Retry-After` is longer than the backoff,
+// all events of the receiver wait for it, for a day at most, until an operator replays some. A failing receiver gets
+// one message per second at most, and once it accepts one, the rest is due immediately. A receiver that answers 410
+// Gone is disabled on every replica until an operator enables it. Redirects are failures, and the destination is
 // checked again for each attempt (`kernel/http/safeFetch.ts`).
 import { Clock, Context, Duration, Effect, Layer, Random, Result } from "effect"
 import { Headers } from "effect/http"
@@ -24,29 +24,29 @@ import { encodeBody, encodeMessage } from "./MessageWire.ts"
 import { metrics } from "./metrics.ts"
 import { SigningSecrets } from "./SigningSecrets.ts"
 
-/** A receiver's answer that it will never take a message again. */
+/** A receiver with this answer will never accept a message again. */
 const goneStatus = 410
-/** Messages to one receiver that are in flight. */
+/** Maximum messages in flight to one receiver. */
 const concurrencyMax = 4
 /** Polling interval for due deliveries. */
 const readEvery = "1 second"
-/** A lease's time beyond its attempt's timeout. */
+/** Lease time in addition to the attempt's timeout. */
 const leaseSlackMillis = 10_000
-/** Bytes read of a response. */
+/** Maximum bytes read of a response. */
 const answerBytesMax = 65_536
 /** Maximum doublings of the backoff. */
 const doublingsMax = 30
 /** The longest pause that a receiver may ask for. */
 const askedMillisMax = 24 * 3_600_000
-/** Maximum jitter of a pause, as a share, so that retries spread. */
+/** Maximum jitter as a share of a pause, so that retries spread. */
 const jitter = 0.2
 
 export class Sender extends Context.Service<
   Sender,
   {
-    /** Something may have become due. */
+    /** Wakes the senders when something may have become due. */
     readonly wake: Effect.Effect<void>
-    /** Receivers whose last attempt failed. */
+    /** Receivers with a failed last attempt. */
     readonly failing: () => ReadonlyArray<string>
   }
 >()("tollkeeper/webhooks/Sender") {
@@ -57,7 +57,7 @@ export class Sender extends Context.Service<
       const store = yield* Deliveries
       const attempt = yield* makeAttempt
       const failing = new Set<string>()
-      // So that an alert sees the first.
+      // Creates the series, so that an alert detects the first event.
       for (const outcome of ["Delivered", "Failed", "GivenUp"] satisfies ReadonlyArray<Attempted["_tag"]>)
         yield* measure(metrics.deliveries, 0, { outcome })
 
@@ -140,11 +140,11 @@ const makeAttempt = Effect.gen(function* () {
     redirectsMax: 0
   }
 
-  /** Trusted time: receivers refuse a message that is minutes off, as this machine's clock may be. */
+  /** Corrected time: receivers refuse a message that is minutes off, and this machine's clock may be. */
   const rightTime = (nowMillis: number) =>
     Effect.map(ledger.status, ({ isSkewed, skewSeconds = 0 }) => nowMillis - (isSkewed ? skewSeconds * 1_000 : 0))
 
-  /** The body that was fixed when it was queued; what was queued without one is fixed by its first attempt. */
+  /** The body that was fixed when the delivery was queued; otherwise its first attempt fixes it. */
   const bodyOf = Effect.fnUntraced(function* (delivery: Delivery) {
     if (delivery.body !== null) return delivery.body
     const [record] = yield* settlements.byIds([delivery.settlement])

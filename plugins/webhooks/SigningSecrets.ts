@@ -1,7 +1,7 @@
-// The current signing secrets of each receiver. A source may change while the process runs (the file of a `_FILE`
-// variable): an operator's command rereads it, for one receiver or for all. A rotation has an overlap: the new source
-// holds a current secret, so that the receiver recognizes every message while it moves to the new one; a source that
-// drops all of them is refused unless forced. On any error the secrets stay unchanged. No secret is kept in the
+// The current signing secrets of each receiver. A source (the file of a `_FILE` variable) may change while the process
+// runs, and an operator's command rereads it, for one receiver or for all. A rotation has an overlap: the new source
+// still contains a current secret, so that the receiver accepts every message while it moves to the new one. A source
+// that drops all of them is refused unless forced. On any error the secrets stay unchanged. No secret is stored in the
 // database, logged or shown.
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Base64, Hex } from "effect/encoding"
@@ -18,14 +18,14 @@ const secretsMax = 4
 
 export type Secrets = ReadonlyArray<Redacted.Redacted<Uint8Array>>
 
-/** Result of a rotation: how many secrets sign now, and how many of them were added or removed. */
+/** Result of a rotation: the number of current secrets, and how many were added or removed. */
 export interface Rotated {
   readonly signing: number
   readonly added: number
   readonly gone: number
 }
 
-/** The bytes of a secret: those of its Base64 after `whsec_`, else its own. */
+/** The bytes of a secret: decoded Base64 after `whsec_`, otherwise the text's own bytes. */
 const bytesOf = (secret: string): Uint8Array | undefined => {
   if (!secret.startsWith("whsec_")) return new TextEncoder().encode(secret)
   const decoded = Base64.decode(secret.slice("whsec_".length))
@@ -62,13 +62,13 @@ export class SigningSecrets extends Context.Service<
     /** The current secrets of this receiver. */
     readonly of: (receiver: Receiver) => Secrets
     /**
-     * Takes up the secrets in one receiver's source. Refused when they are the current ones, and when no current secret
-     * is among them, unless `force`.
+     * Loads the secrets from one receiver's source. Fails if they are unchanged, or if no current secret is among them,
+     * unless `force`.
      */
     readonly rotate: (name: string, force: boolean) => Effect.Effect<Rotated, NoSuchReceiver | SettingsRefused>
     /**
-     * Takes up the changes of the named receiver or, when that is empty, of all, and names them; of none when one is
-     * refused. `withoutOverlap` needs no overlap.
+     * Loads the changes of the receiver `name`, or of all receivers if it is empty, and returns their names. Changes
+     * none if one is refused. `withoutOverlap` needs no overlap.
      */
     readonly reread: (scope: {
       readonly name: string

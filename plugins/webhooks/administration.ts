@@ -1,5 +1,5 @@
-// Operator access to deliveries, over the database alone: receivers' status, and replay of events. A running
-// facilitator sends what became due within a second.
+// Operator access to deliveries through the database: receivers' status, and replay of events. A running facilitator
+// sends the due events within a second.
 import { Effect } from "effect"
 import { SettlementEvents } from "../../kernel/settlement/operators/SettlementEvents.ts"
 import { Config, receiverNamed } from "./Config.ts"
@@ -8,16 +8,16 @@ import { Deliveries } from "./Deliveries.ts"
 /** Events made due per statement. */
 const pageMax = 500
 
-/** Every receiver with deliveries, due or past. */
+/** Every receiver with deliveries, pending or past. */
 export const receiverStatuses = Effect.flatMap(Deliveries, (deliveries) => deliveries.receiverStatuses)
 
-/** Sends to a receiver again that was disabled by its 410; returns whether it was. */
+/** Enables a receiver that its 410 had disabled; returns whether it was disabled. */
 export const enable = Effect.fn("Webhooks.enable")(function* (name: string) {
   yield* receiverNamed((yield* Config).receivers, name)
   return yield* (yield* Deliveries).enable(name)
 })
 
-/** Makes a receiver's events since a time due again, of one settlement when it is given; returns their number. */
+/** Makes a receiver's events since a time due again, optionally of one settlement; returns the number of events. */
 export const replay = Effect.fn("Webhooks.replay")(function* (
   name: string,
   what: { readonly since: Date; readonly settlement: string | undefined }
@@ -26,7 +26,7 @@ export const replay = Effect.fn("Webhooks.replay")(function* (
   const receiver = yield* receiverNamed(receivers, name)
   const events = yield* SettlementEvents
   const deliveries = yield* Deliveries
-  // An operator who sends again does not wait for a pause that the receiver asked for.
+  // An operator's replay does not wait for a pause that the receiver asked for.
   yield* deliveries.resume(name)
   const whose = receiver.principal === undefined ? {} : { principal: receiver.principal }
   let cursor = yield* events.before(whose, what.since)

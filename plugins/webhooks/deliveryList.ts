@@ -1,24 +1,24 @@
-// Deliveries as operators list them, the newest first, by cursor: what each receiver is owed, was sent, or did not take
-// until its time was over. A page costs its rows: the order is the table's own key.
+// Deliveries as operators list them, newest first, by cursor: pending, sent and given-up ones for each receiver. A page
+// costs its rows, because the order is the table's own key.
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { text, time } from "../../kernel/http/wireSchema.ts"
 
-/** What the list is narrowed to; absent members narrow nothing. */
+/** The filter of the list; absent members do not filter. */
 export interface DeliveryFilter {
   readonly receiver?: string | undefined
   readonly state?: string | undefined
   readonly type?: string | undefined
   /** The id of a settlement. */
   readonly settlement?: string | undefined
-  /** Of events from this time on, and before that one; ISO 8601. */
+  /** Time of the event, `from` inclusive and `to` exclusive; ISO 8601. */
   readonly from?: string | undefined
   readonly to?: string | undefined
 }
 
 export interface DeliveryPage {
   readonly limit: number
-  /** The id of the last delivery of the page before. */
+  /** The id of the previous page's last delivery. */
   readonly cursor?: string | undefined
 }
 
@@ -59,9 +59,9 @@ interface Row {
   readonly endedAt: Date | null
 }
 
-/** Matches that are counted; from here on the answer is “more than”. */
+/** Maximum number of counted matches; above it the answer is “more than”. */
 const countedMax = 1_000
-/** Receivers whose names a list has. */
+/** Maximum number of receiver names in a list. */
 const receiversMax = 100
 
 const conditionOf = (sql: SqlClient.SqlClient, filter: DeliveryFilter) => {

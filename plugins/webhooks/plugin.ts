@@ -1,6 +1,6 @@
-// Signed messages to sellers about their settlements, on a cursor over the journal of facts: a pending payment is
-// reported to its end, also to a receiver that was down, and after a restart. Nothing of it is on the path of a
-// payment. Without a receiver in the settings it does nothing; an invalid one stops the boot.
+// Signed messages to sellers about their settlements, with a cursor over the journal of facts: a pending payment is
+// reported until its end, even if the receiver was down, and after a restart. It is not on the path of any payment.
+// Without a receiver in the settings it does nothing; an invalid one stops the startup.
 import { Effect, Layer } from "effect"
 import { accountsContract } from "../../kernel/accounts/AccountSessions.ts"
 import { KeyRevisions } from "../../kernel/accounts/KeyRevisions.ts"
@@ -87,7 +87,7 @@ export const plugin = define({
   )
 })
 
-/** The command line's access beside a facilitator, over the database alone. */
+/** Command-line access in addition to a facilitator; it only needs the database. */
 export const administration = {
   enable,
   replay,

@@ -17,7 +17,7 @@ import { Sender } from "./Sender.ts"
 
 const texts = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.String))
 
-/** The data of a fact about a channel whose charges are lost. */
+/** The data of a fact about a channel with lost charges. */
 const lostOf = ({ data, type, version }: Fact) =>
   type === channelLostType && version === 1 ? texts(data) : Option.none()
 

@@ -25,10 +25,28 @@ const readIntervalMillis = 20
 const proofsPerSecondMax = 10
 /** Ledgers since its last use for which a channel is watched. */
 const usedLedgers = 24
+/**
+ * Time since the ledger last advanced, at most, in which its newest state may be believed: a node that froze shows no
+ * newer one. Longer ledgers have three of their intervals.
+ */
+const frozenSecondsMax = 15
+const frozenLedgersMax = 3
 /** Closes of ledgers that are kept: a reading is rarely more than one behind. */
 const closesKept = 3
 /** A refusal for its state reads a channel again when the last reading is older than this. */
 const doubtMillis = 500
+
+const frozen = new LedgerUnavailable({ operation: "getLatestLedger", message: "the ledger does not advance" })
+
+/** Seconds for which a state may be believed without a newer ledger. */
+const believedSeconds = ({ secondsPerLedger }: LedgerTime): number =>
+  Math.max(frozenSecondsMax, frozenLedgersMax * secondsPerLedger)
+
+/** The ledger's time; fails when the ledger has not advanced for too long. */
+const advancing = (clock: LedgerClock["Service"]) =>
+  Effect.flatMap(clock.status, ({ ageSeconds, time }) =>
+    time !== undefined && ageSeconds <= believedSeconds(time) ? Effect.succeed(time) : Effect.fail(frozen)
+  )
 
 /** Reads states from the ledger into the cache. */
 const makeReadings = Effect.fnUntraced(function* (cache: StateCache, contract: string) {
@@ -122,9 +140,14 @@ export class ChannelStates extends Context.Service<
       const read = Effect.fnUntraced(function* (channelId: string) {
         yield* clock.attend
         yield* clock.caughtUp
-        const sequence = noteClose(yield* clock.now)
+        const time = yield* advancing(clock)
+        const sequence = noteClose(time)
         usedLedger = sequence
-        return cache.current(channelId, sequence) ?? (yield* readOne(channelId))
+        const current = cache.current(channelId, sequence)
+        if (current !== undefined) return current
+        const known = yield* readOne(channelId)
+        const behindSeconds = (sequence - known.ledger) * time.secondsPerLedger
+        return behindSeconds <= believedSeconds(time) ? known : yield* frozen
       })
 
       const watchEvents = Effect.gen(function* () {

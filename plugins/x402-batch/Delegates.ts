@@ -11,27 +11,37 @@ import type { LedgerPayload, Voucher } from "./BatchWire.ts"
 /** The signature, hex, where `authorizer` (G…) is the caller's key that is held here; else undefined. */
 export type DelegateSign = (principal: string, authorizer: string, digest: Uint8Array) => string | undefined
 
+/** The key that is held here for a caller's channels, G…; undefined for a caller without one. */
+export type DelegateOf = (principal: string) => string | undefined
+
 /** Whether the caller's record of the channel, kept here, has charged this voucher. */
 export type HasCharged = (principal: string, voucher: Voucher) => Effect.Effect<boolean, LedgerUnavailable>
 
 export class Delegates extends Context.Service<
   Delegates,
   {
+    /** The caller's key, as a kind's `extra` announces it; empty for a caller without one. */
+    readonly heldFor: (principal: string | undefined) => { readonly receiverAuthorizer?: string }
     readonly sign: DelegateSign
     readonly hasCharged: HasCharged
-    /** Sets the signer, when its plugin starts. */
-    readonly signBy: (sign: DelegateSign) => void
+    /** Sets the holder of the keys, when its plugin starts. */
+    readonly signBy: (of: DelegateOf, sign: DelegateSign) => void
     /** Sets the record keeper, when its plugin starts. */
     readonly keepBy: (hasCharged: HasCharged) => void
   }
 >()("tollkeeper/x402-batch/Delegates") {
   static readonly layer = Layer.sync(Delegates, () => {
+    let holding: DelegateOf = () => undefined
     let signing: DelegateSign = () => undefined
     let keeping: HasCharged = () => Effect.succeed(false)
     return Delegates.of({
+      heldFor: (principal) => {
+        const receiverAuthorizer = principal === undefined ? undefined : holding(principal)
+        return receiverAuthorizer === undefined ? {} : { receiverAuthorizer }
+      },
       sign: (...asked) => signing(...asked),
       hasCharged: (...asked) => keeping(...asked),
-      signBy: (sign) => void (signing = sign),
+      signBy: (of, sign) => void ([holding, signing] = [of, sign]),
       keepBy: (hasCharged) => void (keeping = hasCharged)
     })
   })

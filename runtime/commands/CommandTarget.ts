@@ -1,6 +1,6 @@
 // A command's target: profile, overridden settings and state folder. Every command has the same flags and Layers. A
-// command that runs within a serving process (`operators.ts`) uses the services of that process; standalone, it opens
-// the database itself, on a server beside the running replicas.
+// command that runs within a serving process (`operators.ts`) uses the services of that process. Standalone it opens
+// the database itself; on a server it does so in parallel with the running replicas.
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Context, Effect, Layer, Option, Schema } from "effect"
 import { Flag } from "effect/cli"
@@ -52,7 +52,7 @@ export const jsonFlag = Flag.Boolean("json").pipe(
   Flag.withDefault(false)
 )
 
-/** The flags of a target, for a program whose shipped profile is `shipped`. */
+/** The flags of a target. `shipped` is the default profile. */
 export const placeFlags = (shipped: "local" | "tools" = "local") => ({
   profile: Flag.String("profile").pipe(
     defaulting(
@@ -85,7 +85,7 @@ export const databaseStatus = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Laye
     )
   )
 
-/** Who gave a command: the user that asked a running process, else this process's. */
+/** The user who gave a command: the user that asked a running process, otherwise this process's user. */
 export const byPerson = Effect.map(Within, (within) => ({
   person: within?.person ?? osUser(),
   via: "command line" as const
@@ -121,16 +121,16 @@ const plainOf = (_: string, value: unknown): unknown =>
 export const answer = (json: boolean, value: unknown, lines: ReadonlyArray<string>): Effect.Effect<void> =>
   Console.log(json ? JSON.stringify(value, plainOf) : lines.join("\n"))
 
-/** Nothing was ever started where a command reads. */
+/** No process has ever been started with this folder or database. */
 export class NeverStarted extends Schema.TaggedError<NeverStarted>()("NeverStarted", { message: Schema.String }) {}
 
-/** The target's profile, once stderr says what this command answers from. */
+/** Loads the target's profile, after stderr shows where the answer comes from. */
 const announced = (place: CommandTarget) =>
   Effect.tap(profileAt(place), (profile) => Console.error(answeredHere(profile, place.state)))
 
 /**
- * Refuses an embedded database that was never started, or that a running process has; a profile that names none is
- * refused when it is opened.
+ * Refuses an embedded database that was never started, or that a running process has open. A profile without a database
+ * is refused when the database is opened.
  */
 const requireDatabase = (profile: Profile, state: string) => {
   const folder = Option.isSome(profile.secret("DATABASE_URL")) ? undefined : embeddedFolder(profile, state)
@@ -158,11 +158,11 @@ const ground = (place: CommandTarget, profile: Profile) =>
 export const groundAt = (place: CommandTarget) =>
   Layer.unwrap(Effect.map(profileAt(place), (profile) => ground(place, profile)))
 
-/** The same for a command whose answer is of the profile and this shell's variables alone. */
+/** The same for a command that only needs the profile and this shell's variables. */
 export const announcedAt = (place: CommandTarget) =>
   Layer.unwrap(Effect.map(announced(place), (profile) => ground(place, profile)))
 
-/** The database of a facilitator that was started before. Nothing is created or migrated. */
+/** The database of a facilitator that was started before. Creates and migrates nothing. */
 export const databaseOf = (place: CommandTarget) =>
   databaseStatus(
     Layer.unwrap(
@@ -174,7 +174,7 @@ export const databaseOf = (place: CommandTarget) =>
     )
   )
 
-/** Refuses a database without the tables of an owner, as this version has them. A start makes them, no command does. */
+/** Refuses a database without an owner's tables in this version. Only a start creates them, no command does. */
 const requireTables = (place: CommandTarget, owner: string) =>
   Effect.gen(function* () {
     const missing = yield* Migrations.pendingCount(owner)
@@ -189,8 +189,8 @@ const requireTables = (place: CommandTarget, owner: string) =>
   })
 
 /**
- * The layers below a command on what a tool server stores: on the files of a state folder that a process was started
- * over, or in the database of DATABASE_URL where the profile keeps the budget there.
+ * The layers of a command that reads a tool server's data: the files of a state folder that a process was started over,
+ * or the database of DATABASE_URL if the profile stores the budget there.
  */
 export const startedAt = (place: CommandTarget) =>
   Layer.unwrap(

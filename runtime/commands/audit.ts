@@ -18,15 +18,15 @@ import { jsonFlag, type CommandTarget, placeFlags, databaseStatus, tablesOf } fr
 class AuditFailed extends Data.TaggedError("AuditFailed")<{ readonly message: string }> {}
 
 interface Examined {
-  /** In place of the profile's first endpoint. */
+  /** Overrides the profile's first endpoint. */
   readonly rpc: Option.Option<string>
-  /** Whether the log is compared too. */
+  /** True if the log is compared too. */
   readonly withLog: boolean
   /** A published copy of the log, a folder or URL. */
   readonly logCopy: Option.Option<string>
 }
 
-/** What is read of the ledger for these claims: our accounts, since the oldest settlement. */
+/** The ledger data that these claims need: our accounts, since the oldest settlement. */
 const interestOf = ({ channels, settlements, sponsorTransactions }: Claims) => ({
   accounts: new Set([
     ...channels.map(({ address }) => address),
@@ -39,11 +39,11 @@ const interestOf = ({ channels, settlements, sponsorTransactions }: Claims) => (
   )
 })
 
-/** The sides, read and compared. */
+/** Reads and compares the sides. */
 export const examine = Effect.fnUntraced(function* ({ logCopy, rpc, withLog }: Examined) {
   const network = yield* Network
   const { rpcTimeout } = yield* Limits
-  // What is logged is recorded before: read the other way round, outcomes of meanwhile would be missing in the records.
+  // Logged outcomes were recorded earlier. In the opposite order, new outcomes would be missing in the records.
   const log = withLog ? yield* readLog(Option.getOrUndefined(logCopy)) : undefined
   const recorded = yield* channels.readRecordedChannels
   const url = Option.getOrElse(rpc, () => network.rpcUrls[0]!)
@@ -62,7 +62,7 @@ export const examine = Effect.fnUntraced(function* ({ logCopy, rpc, withLog }: E
 
 type Batch = Effect.Success<ReturnType<typeof examine>>["batch"]
 
-/** Channels of `batch-settlement`, and their sums; no line where there are none. Amounts are atomic units. */
+/** Channels of `batch-settlement` and their sums; no line if there are no channels. Amounts are atomic units. */
 const channelLines = ({
   archived,
   changed,

@@ -1,8 +1,8 @@
-// `tollkeeper backup`: the whole embedded database in one file, saved while it runs, and restored into an empty folder.
-// The file is a tar archive of the data folder as it is between two statements; the database recovers from it as it
-// does from `kill -9`. A restore checks the archive, opens it in a folder aside, reads every row, and only then takes
-// the database's name. The embedded ledger and the development sponsor's seed are left out: they are a test network and
-// test money, and an archive must hold no key. A PostgreSQL server has its own tools.
+// `tollkeeper backup`: saves the whole embedded database to one file while it runs, and restores it into an empty
+// folder. The file is a tar archive of the data folder as it is between two statements; the database recovers from it
+// as after a `kill -9`. A restore checks the archive, opens it in a temporary folder, reads every row, and only then
+// renames that folder to the database's name. The embedded ledger and the development sponsor's seed are not included:
+// they are a test network and test money, and an archive must not contain a key. A PostgreSQL server has its own tools.
 import { Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
@@ -10,10 +10,11 @@ import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { Database } from "../../kernel/database/Database.ts"
 import { archiveProblem, clientOf, examineRows, holdingsText } from "../embeddedCheck.ts"
+import { kept } from "../keptActs.ts"
 import { openEmbedded, restoringFolder } from "../platform/pglite.ts"
 import { lockFolder } from "../platform/folderLock.ts"
 import { claimState, isClaimed, releaseState, StateRefused } from "../state.ts"
-import { answer, databaseOf, jsonFlag, placeFlags, stateFlag, Within } from "./CommandTarget.ts"
+import { answer, databaseOf, jsonFlag, placeFlags, stateFlag, whyFlag, Within } from "./CommandTarget.ts"
 
 const file = Argument.String("file").pipe(Argument.withDescription("The archive, such as tollkeeper.tar"))
 
@@ -47,7 +48,7 @@ const save = Command.make("save", { ...placeFlags(), json: jsonFlag, file }, ({ 
   }).pipe(Effect.provide(databaseOf(place)))
 ).pipe(Command.withDescription("Save the embedded database to one file, also while it runs"))
 
-/** Opens an archive in a folder that is not there yet, and reads all that it holds; the folder goes when it fails. */
+/** Opens an archive in a new folder and reads all of its rows; deletes the folder on failure. */
 const unpack = Effect.fnUntraced(function* (file: string, folder: string) {
   const refuse = (why: string, cause?: unknown) =>
     new StateRefused({ message: `${file} cannot be restored: ${why}; nothing was kept`, cause })
@@ -87,8 +88,8 @@ const mustExist = (file: string) =>
 
 const restore = Command.make(
   "restore",
-  { state: stateFlag, json: jsonFlag, file },
-  Effect.fn(function* ({ file, json, state }) {
+  { state: stateFlag, json: jsonFlag, reason: whyFlag, file },
+  Effect.fn(function* ({ file, json, reason, state }) {
     const folder = join(state, "database")
     yield* mustExist(file)
     if (existsSync(folder))
@@ -99,7 +100,10 @@ const restore = Command.make(
       yield* lockFolder(folder)
       const aside = yield* asideOf(restoringFolder(folder))
       const found = yield* unpack(resolve(file), aside)
-      yield* Effect.sync(() => renameSync(aside, folder))
+      yield* kept(state, { action: "restore", subject: resolve(file), reason })(
+        Effect.sync(() => renameSync(aside, folder)),
+        () => ({ after: holdingsText(found) })
+      )
       return found
     }).pipe(
       Effect.scoped,

@@ -1,6 +1,6 @@
-// `tollkeeper batch`: the payment channels that the facilitator knows: what each holds, what was charged and claimed,
-// its age, and the end of a withdrawal. Within a running facilitator those of sellers with a store of their own are
-// included, as far as they are in use; standalone, the store's table answers alone.
+// `tollkeeper batch`: the facilitator's payment channels: the balance, the charged and claimed amounts, the age, and
+// the end of a withdrawal. Within a running facilitator, channels from sellers' own stores are included while they are
+// in use; standalone, only the store's table is read.
 import { Clock, Effect, Layer } from "effect"
 import { Command } from "effect/cli"
 import { Network } from "../../kernel/config/Network.ts"

@@ -1,6 +1,6 @@
-// `tollkeeper budget`: network fees that the sponsor has spent and reserved, by day and principal. Days are those that
-// payments are charged to: the ledger's clock, within a running facilitator. Standalone, the database's clock decides,
-// unless something was charged to a later day. This machine's clock is not used.
+// `tollkeeper budget`: network fees that the sponsor has spent and reserved, by day and principal. A day is the one
+// that payments are charged to. Within a running facilitator the ledger's clock determines it. Standalone, the
+// database's clock does, unless a later day was already charged. This machine's clock is not used.
 import { Context, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"

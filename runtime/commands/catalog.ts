@@ -1,4 +1,4 @@
-// `tollkeeper catalog`: operator actions, and why a URL is or is not listed, over the database alone.
+// `tollkeeper catalog`: operator actions, and why a URL is or is not listed. It only needs the database.
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Facts } from "../../kernel/facts/Facts.ts"

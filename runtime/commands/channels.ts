@@ -1,5 +1,5 @@
-// `tollkeeper channels`: the state of the channel accounts, and their required number. Listing and resizing use the
-// database alone, and running replicas follow within seconds; opening them starts everything but the listener.
+// `tollkeeper channels`: the state of the channel accounts, and their required number. Listing and resizing use only
+// the database, and running replicas follow within seconds; opening them starts everything except the listener.
 import { Console, Context, Deferred, Effect, Layer, Schedule } from "effect"
 import { Argument, Command } from "effect/cli"
 import type { SqlClient } from "effect/sql"

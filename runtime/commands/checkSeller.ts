@@ -1,6 +1,6 @@
-// `tollkeeper check-seller URL`: plays a buyer against any x402 seller and prints what to mend. On a ledger with a
-// friendbot it pays from a new account, elsewhere from BUYER_SECRET; without either nothing is paid. Exit code 1 when
-// something has to be mended.
+// `tollkeeper check-seller URL`: plays a buyer against any x402 seller and prints the problems to fix. On a ledger with
+// a friendbot it pays from a new account, elsewhere from BUYER_SECRET; without either it does not pay. Exit code 1 if
+// there are problems to fix.
 import { Data, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import process from "node:process"

@@ -1,5 +1,5 @@
-// `tollkeeper config`: lists every setting, and checks what a profile needs to start: well-formed settings, compatible
-// plugins, an RPC, the secrets that it names; for pubnet every condition of its gate, some of them on the ledger.
+// `tollkeeper config`: lists every setting, and checks that a profile can start: well-formed settings, compatible
+// plugins, an RPC, the secrets that it requires; for pubnet every condition of its gate, some of them on the ledger.
 // Nothing is started or created.
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Console, Effect, Exit, Layer, Option, Schema } from "effect"
@@ -28,7 +28,7 @@ class ProfileIncomplete extends Schema.TaggedError<ProfileIncomplete>()("Profile
   message: Schema.String
 }) {}
 
-/** An empty profile: the declarations are the same under each. */
+/** An empty profile: the declared settings do not depend on it. */
 const noSource: SettingsSource = { tree: {}, secret: () => Option.none() }
 
 const schema = Command.make("schema", {}, () =>
@@ -46,7 +46,7 @@ const schema = Command.make("schema", {}, () =>
   )
 ).pipe(Command.withDescription("Print every setting with its type, default and documentation"))
 
-/** Variables that the profile names itself, and so requires. */
+/** Environment variables that the profile names, and thus requires. */
 const namedVariables = (value: unknown, path = ""): ReadonlyArray<readonly [path: string, variable: string]> => {
   if (Array.isArray(value)) return value.flatMap((one, index) => namedVariables(one, `${path}[${index}]`))
   if (typeof value !== "object" || value === null) return []

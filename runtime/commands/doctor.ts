@@ -1,6 +1,6 @@
-// `tollkeeper doctor`: checks everything a facilitator depends on, with a remedy for each problem. Beside a running
-// facilitator it uses that process's services; standalone it opens what can be opened. It changes nothing. Exit code 1
-// when a problem keeps payments from being settled.
+// `tollkeeper doctor`: checks everything a facilitator depends on, with a remedy for each problem. If a facilitator is
+// running, it uses that process's services; standalone it opens what it can. It changes nothing. Exit code 1 if a
+// problem keeps payments from being settled.
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { Command } from "effect/cli"
 import { SqlClient } from "effect/sql"
@@ -66,7 +66,7 @@ const diskBytesMin = 1_000_000_000
 
 type Headers = Readonly<Record<string, string>>
 
-/** One request that is answered by JSON; undefined when there is no answer. */
+/** One request for JSON; undefined without an answer. */
 const askJson = (url: string, init: RequestInit = {}): Effect.Effect<any> =>
   Effect.promise(() =>
     fetch(url, { ...init, signal: AbortSignal.timeout(rpcTimeoutMillis) })
@@ -248,7 +248,7 @@ const examinePort = Effect.fnUntraced(function* (folder: string) {
     : [error("port", `${port} is taken by another program`, "stop that one, or choose another with --port PORT")]
 })
 
-/** A disk below the reserve, in bytes, is a fault: settling is busy over it. */
+/** Free disk space below the reserve, in bytes, is a fault: settling answers busy because of it. */
 export const diskFinding = (reading: DiskReading, reserveBytes: number): Finding => {
   const remedy = "free some space, or choose another folder with --state DIR"
   const detail = `${(reading.freeBytes / 1e9).toFixed(1)} GB free in ${reading.folder}`
@@ -286,7 +286,7 @@ const namesServer = (place: CommandTarget) =>
     () => Effect.succeed(true)
   )
 
-/** The newest whole archive beside a state folder or in it. */
+/** The newest valid archive in a state folder or next to it. */
 const newestBackup = (folder: string): string | undefined =>
   [folder, dirname(folder)]
     .filter((place) => existsSync(place))
@@ -300,7 +300,7 @@ const newestBackup = (folder: string): string | undefined =>
     .toSorted((one, other) => other.at.getTime() - one.at.getTime())
     .map(({ at, file }) => `${file} of ${at.toISOString()}`)[0]
 
-/** The remedy of an embedded database that is there and does not open: never a start, which fails again. */
+/** The remedy for an embedded database that exists but does not open: never another start, which would fail again. */
 const damageRemedy = (folder: string): string | undefined => {
   const database = join(folder, "database")
   if (!existsSync(join(database, "PG_VERSION")) && !existsSync(join(database, "base"))) return undefined
@@ -341,7 +341,7 @@ const examine = Effect.fnUntraced(function* (place: CommandTarget) {
   ].flat()
 })
 
-/** A finding as a line. A detail that ends with its remedy, as a sentence of the log does, leaves it to that. */
+/** A finding as a line. If the detail already ends with its remedy, the remedy is not repeated. */
 export const lineOf = ({ check, detail, remedy, state }: Finding): string => {
   const last = detail.lastIndexOf("; ")
   const isRepeated = remedy !== undefined && last > 0 && remedy.startsWith(detail.slice(last + 2))
@@ -349,7 +349,7 @@ export const lineOf = ({ check, detail, remedy, state }: Finding): string => {
   return `${state.padEnd(8)} ${check.padEnd(11)} ${found}${remedy === undefined ? "" : `: ${remedy}`}`
 }
 
-/** What must be mended is read first. */
+/** Sorts the problems first. */
 export const problemsFirst = (findings: ReadonlyArray<Finding>): ReadonlyArray<Finding> =>
   (["fault", "warning", "ok"] as const).flatMap((state) => findings.filter((one) => one.state === state))
 

@@ -1,5 +1,5 @@
-// `tollkeeper ledger`: the embedded ledger alone, for tests that need only a Stellar RPC. Its program (`runLedger.ts`)
-// is loaded when it runs.
+// `tollkeeper ledger`: only the embedded ledger, for tests that need nothing but a Stellar RPC. Its program
+// (`runLedger.ts`) is loaded when it runs.
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 

@@ -1,4 +1,4 @@
-// `tollkeeper reasons`: what the reasons of refused payments and unlisted resources mean, with their status and remedy.
+// `tollkeeper reasons`: explains the reasons of refused payments and unlisted resources, with their status and remedy.
 // It opens nothing.
 import { Effect, Schema } from "effect"
 import { Argument, Command } from "effect/cli"

@@ -1,12 +1,12 @@
-// `tollkeeper receipts verify`: checks a kept receipt without trusting the facilitator that signed it: signature,
-// claims, the log's proof, and the ledger where one is named. It needs no profile and no state. Exit code 1 when a
-// check fails. `begin-epoch` is an operator's: it ends a log that a witness has shown to be a fork.
+// `tollkeeper receipts verify`: checks a stored receipt without trusting the facilitator that signed it: signature,
+// claims, the log's proof, and the ledger if one is given. It needs no profile and no state. Exit code 1 if a check
+// fails. `begin-epoch` is for operators: it ends a log that a witness has shown to be a fork.
 import { Data, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"
 import { answer, jsonFlag, noted, placeFlags, tablesOf, reasonFlag } from "./CommandTarget.ts"
 
-/** A check failed; the message is why. */
+/** A check failed; the message contains the reason. */
 class ReceiptRefused extends Data.TaggedError("ReceiptRefused")<{ readonly message: string }> {}
 
 const optional = (name: string, words: string) =>

@@ -1,7 +1,6 @@
-// `tollkeeper repair`: makes an embedded database that is damaged readable again, in a folder of which a copy is kept.
-// It resets a log that does not open, empties pages that cannot be read, and builds the indexes anew. Each step says
-// what it may have lost. The ledger has every payment: `tollkeeper audit` shows what is missing here, and a payment
-// that comes again is adopted.
+// `tollkeeper repair`: makes a damaged embedded database readable again, and keeps a copy of its folder. It resets a
+// log that does not open, empties unreadable pages, and rebuilds the indexes. Each step reports its possible losses.
+// The ledger has every payment: `tollkeeper audit` shows the missing ones, and a payment that is sent again is adopted.
 import { Clock, Effect } from "effect"
 import { Command } from "effect/cli"
 import { SqlClient } from "effect/sql"
@@ -9,11 +8,12 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } fr
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { clientOf, examineRows, type Holdings, holdingsText } from "../embeddedCheck.ts"
+import { kept } from "../keptActs.ts"
 import { lockFolder } from "../platform/folderLock.ts"
 import { openEmbedded } from "../platform/pglite.ts"
 import { damageOf, resetLog, type Template } from "../resetLog.ts"
 import { StateRefused } from "../state.ts"
-import { answer, jsonFlag, stateFlag } from "./CommandTarget.ts"
+import { answer, jsonFlag, stateFlag, whyFlag } from "./CommandTarget.ts"
 
 /** A new database's control file and log. */
 const readTemplate = Effect.gen(function* () {
@@ -30,7 +30,7 @@ const readTemplate = Effect.gen(function* () {
   return template
 }).pipe(Effect.scoped)
 
-/** Empties unreadable pages, table by table, and builds all indexes anew; what was done, in sentences. */
+/** Empties unreadable pages, table by table, and rebuilds all indexes. Returns the steps as sentences. */
 const mendTables = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { unreadable } = yield* examineRows
@@ -102,12 +102,15 @@ const lines = (
 
 export const repair = Command.make(
   "repair",
-  { state: stateFlag, json: jsonFlag },
-  Effect.fn(function* ({ json, state }) {
+  { state: stateFlag, json: jsonFlag, reason: whyFlag },
+  Effect.fn(function* ({ json, reason, state }) {
     const folder = join(state, "database")
     if (!existsSync(folder)) return yield* new StateRefused({ message: `there is no ${folder}; nothing to repair` })
     yield* lockFolder(folder)
-    const repaired = yield* repairFolder(folder)
+    const repaired = yield* kept(state, { action: "repair", subject: folder, reason })(
+      repairFolder(folder),
+      ({ copy, done }) => ({ before: copy, after: done.join("; ") })
+    )
     yield* answer(json, { folder, ...repaired }, lines(folder, repaired))
   }, Effect.scoped)
 ).pipe(Command.withDescription("Make a damaged embedded database readable again; keeps a copy and says what is lost"))

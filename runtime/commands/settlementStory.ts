@@ -1,6 +1,6 @@
 // The history of one payment, from its stored rows: verification, channel lease and record, each attempt and its
-// response, the ledger's outcome, the caller's response, what is still open and what an operator can do. Pure; the
-// command prints it as lines or as JSON. It holds no signature and no envelope.
+// response, the ledger's outcome, the caller's response, the open steps and the operator's options. Pure; the command
+// prints it as lines or as JSON. It contains no signature and no envelope.
 import { Option } from "effect"
 import type { Asset } from "../../kernel/config/Network.ts"
 import { decimalOf } from "../../kernel/settlement/operators/Books.ts"
@@ -9,7 +9,7 @@ import { isOpen } from "../../kernel/settlement/state/Settlement.ts"
 import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
 import { explainedOf } from "./reasons.ts"
 
-/** Context beside the record. */
+/** Context in addition to the record. */
 export interface Surroundings {
   readonly assets: ReadonlyMap<string, Asset>
   /** Absent without a process that follows the ledger. */

@@ -1,5 +1,5 @@
-// `tollkeeper settlements`: lists settlements and refusals, and the operator actions that resolve settlements without
-// an end. It works on the database alone.
+// `tollkeeper settlements`: lists settlements and refusals, and has the operator actions that resolve settlements
+// without an outcome. It only needs the database.
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { OperatorActions } from "../../kernel/settlement/operators/OperatorActions.ts"

@@ -1,5 +1,5 @@
 // `tollkeeper settlements explain`: the history of a payment, by its hash, id or payer. Within a serving process it
-// also knows the current ledger.
+// also shows the current ledger.
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Argument, Command } from "effect/cli"
 import { Network } from "../../kernel/config/Network.ts"
@@ -16,7 +16,7 @@ import {
 } from "./CommandTarget.ts"
 import { linesOf, storyOf, type Surroundings } from "./settlementStory.ts"
 
-/** Payments of one payer in one answer, the newest first. */
+/** Maximum payments of one payer in one answer, newest first. */
 const storiesMax = 5
 const address = /^[CG][A-Z2-7]{55}$/
 

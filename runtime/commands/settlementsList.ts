@@ -1,5 +1,5 @@
-// `tollkeeper settlements list`: settlements by state, time, payer and reason, and the payments that were refused,
-// which have no settlement: analytics counts those by reason and key, with samples.
+// `tollkeeper settlements list`: settlements by state, time, payer and reason, and refused payments. Refused payments
+// have no settlement; analytics counts them by reason and key, with samples.
 import { Clock, Effect, Layer, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"
@@ -11,7 +11,7 @@ import { neutralReason } from "../../kernel/Dialect.ts"
 import { OperatorActions } from "../../kernel/settlement/operators/OperatorActions.ts"
 import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
 import * as SqlSettlements from "../../kernel/settlement/store/SqlSettlements.ts"
-import { administration } from "../../plugins/analytics/plugin.ts"
+import { analyticsPlugin } from "./analytics.ts"
 import {
   answer,
   type CommandTarget,
@@ -65,7 +65,7 @@ export const line = ({
 
 const unitMillis = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
-/** A time of `--since` that is none, or a `--payer` that is no address: nothing would be found. */
+/** An invalid time in `--since` or address in `--payer`, which would silently match nothing. */
 class FilterRefused extends Schema.TaggedError<FilterRefused>()("FilterRefused", { message: Schema.String }) {}
 
 const payerOf = (text: string) =>
@@ -73,11 +73,11 @@ const payerOf = (text: string) =>
     ? Effect.succeed(text)
     : Effect.fail(new FilterRefused({ message: `--payer ${text}: expected an address, G… or C…` }))
 
-/** A span back from now such as `90m`, `24h` or `7d`, or a date of ISO 8601. */
+/** A span before now such as `90m`, `24h` or `7d`, or an ISO 8601 date. */
 const sinceOf = Effect.fnUntraced(function* (text: string) {
   const [, number, unit] = /^([1-9][0-9]{0,6})([smhd])$/u.exec(text) ?? []
   const now = yield* Clock.currentTimeMillis
-  // Other words are dates to the parser too: 5 is a day of 2001.
+  // The parser accepts other text as dates too: 5 is a day of 2001.
   const date = /^\d{4}-\d\d-\d\d(T\S+)?$/u.test(text) ? Date.parse(text) : Number.NaN
   const time = unit === undefined ? date : now - Number(number) * unitMillis[unit as keyof typeof unitMillis]
   return Number.isNaN(time)
@@ -109,10 +109,11 @@ interface Asked {
   readonly reason: string | undefined
 }
 
-/** Groups by reason and key, a line each, with a line a sample below. */
+/** Groups refusals by reason and key, a line for each group, followed by a line for each sample. */
 const listRefusals = Effect.fnUntraced(function* ({ json, payer, reason, since }: Asked) {
   const sql = yield* SqlClient.SqlClient
   const from = since === undefined ? sql`true` : sql`day >= ${since.toISOString().slice(0, 10)}::date`
+  const { administration } = yield* analyticsPlugin
   const groups = yield* administration.readRefusals({ payer, reason }, from)
   const total = groups.reduce((sum, { refused }) => sum + refused, 0n)
   const lines = groups.flatMap((group) => [

@@ -1,4 +1,4 @@
-// `tollkeeper start` and `tollkeeper tools`: a facilitator, or an agent tool server, as the profile says. They run
+// `tollkeeper start` and `tollkeeper tools`: a facilitator or an agent tool server, depending on the profile. They run
 // until a signal, or until an actor gives up.
 import { Console, Context, Effect, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -43,10 +43,10 @@ const crashAt =
 /** The facilitator's port in the shipped profiles. */
 const portDefault = 4022
 
-/** The embedded ledger's port, as its own settings have it. */
+/** The default of the embedded ledger's own port setting. */
 const ledgerPortDefault = 8_000
 
-/** Offset of the ledger's HTTPS port from its HTTP port, when only that is chosen: 8000 and 8443. */
+/** Offset of the ledger's HTTPS port from its HTTP port, used if only the HTTP port is chosen: 8000 and 8443. */
 const httpsAbove = 443
 
 const portFlag = (name: string, what: string, from: string) =>
@@ -92,7 +92,7 @@ const rpcOf = (services: Context.Context<never>) => {
   return Option.isSome(rpc) && /^http:\/\/(127\.0\.0\.1|localhost)[:/]/.test(rpc.value ?? "") ? { rpc: rpc.value! } : {}
 }
 
-/** The listeners of a process with an embedded ledger: setting, flag, and the port where the profile names none. */
+/** The listeners of a process with an embedded ledger: setting, flag, and default port. */
 const listeners = [
   { section: "server", key: "port", flag: "--port", otherwise: portDefault },
   { section: "local_ledger", key: "port", flag: "--ledger-port", otherwise: ledgerPortDefault },
@@ -102,8 +102,8 @@ const listeners = [
 const everywhere = new Set(["0.0.0.0", "::", "[::]"])
 
 /**
- * A message for two listeners of this process on one port; undefined when there are none. Left to the system, the
- * second one would report that another program has the port.
+ * A message if two listeners of this process have the same port, otherwise undefined. The system's own error would
+ * blame another program.
  */
 export const samePort = ({ plugins, tree }: Pick<Profile, "plugins" | "tree">): string | undefined => {
   if (!plugins.includes("ledger-local")) return undefined
@@ -138,7 +138,7 @@ const run = Effect.fnUntraced(function* (place: CommandTarget, overrides: Readon
     database: databaseAt(profile, place.state),
     onReady: (address, services) =>
       Effect.gen(function* () {
-        // A tool server that pays for nothing has no service that an operator's command needs.
+        // A tool server that does not pay has no services for operators' commands.
         const families = familiesOf(services)
         const operators =
           families.length === 0 ? {} : { operators: { ...(yield* listenForOperators(services, version)), families } }

@@ -1,5 +1,5 @@
-// `tollkeeper webhooks`: status of webhook receivers, and replay of events, over the database alone. The running
-// facilitator, or the next one, sends what became due. New secrets are taken up by the running one.
+// `tollkeeper webhooks`: status of webhook receivers, and replay of events. It only needs the database. The running
+// facilitator, or the next one, sends the due events. The running one also loads new secrets.
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { SqlClient } from "effect/sql"

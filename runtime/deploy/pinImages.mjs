@@ -31,7 +31,7 @@ const kinds = [
   "application/vnd.docker.distribution.manifest.v2+json"
 ]
 
-/** What answers a request; what does not ends the program with one sentence. */
+/** Sends a request and returns its answer; on failure the program ends with one sentence. */
 const ask = async (url, options = {}) => {
   const answer = await fetch(url, { ...options, signal: AbortSignal.timeout(timeoutMillis) }).catch((error) => {
     throw new Error(`${new URL(url).host} does not answer (${error.cause?.code ?? error.name})`)

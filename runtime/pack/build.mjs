@@ -10,7 +10,7 @@ import process from "node:process"
 
 const dist = join(root, "runtime", "dist")
 
-/** Folders with files that the program reads besides its modules, and their extensions. */
+/** Folders with files that the program reads in addition to its modules, and their extensions. */
 const folders = ["migrations", "plugins", "kernel", join("runtime", "profiles")]
 const isRead = /\.(sql|yaml|wasm|bin|css|svg|txt)$/
 const page = join("plugins", "dashboard", "web") + sep

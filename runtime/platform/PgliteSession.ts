@@ -1,8 +1,8 @@
 // One virtual connection to the embedded database. PGlite has a single session; several connections of the SQL driver
-// share it by turns. A connection owns the session from its first message until the backend says it is idle again, so
-// the messages of two connections never interleave, not even between Parse and Sync, and a transaction keeps the
-// session to its end. A connection that goes away inside a transaction is rolled back. Notifications go to every
-// connection.
+// share it by turns. A connection owns the session from its first message until the backend reports that it is idle
+// again. The messages of two connections thus never interleave, not even between Parse and Sync, and a transaction
+// keeps the session to its end. If a connection closes inside a transaction, the transaction is rolled back.
+// Notifications go to every connection.
 
 /** The part of PGlite that is used here. */
 export interface ProtocolDatabase {
@@ -103,7 +103,7 @@ export class PgliteSession {
     return this.work
   }
 
-  /** The messages up to and including one that makes the backend answer; undefined while none is complete. */
+  /** The messages up to and including one that the backend answers; undefined while none is complete. */
   private takeBatch(): Uint8Array | undefined {
     if (!this.started) return this.takeStartup()
     let at = 0

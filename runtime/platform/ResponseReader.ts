@@ -1,6 +1,6 @@
-// Reads one HTTP/1.1 response from raw bytes, as far as its seller frames it: an answer that was paid for is worth more
-// than the rules. Heads of any length, bare line feeds, repeated lengths and unknown lines are read; what cannot be
-// framed is body, as it came, and called malformed. Bytes come in any parts. Pure.
+// Reads one HTTP/1.1 response from raw bytes, as far as its seller's framing allows, because we paid for the answer. It
+// accepts heads of any length, bare line feeds, repeated lengths and unknown lines. Bytes without readable framing
+// become an unchanged body, marked as malformed. Bytes come in any parts. Pure.
 
 export interface ResponseHead {
   readonly status: number
@@ -11,16 +11,16 @@ export interface ResponseHead {
 export interface ResponseSink {
   readonly head: (head: ResponseHead) => void
   readonly body: (bytes: Buffer) => void
-  /** `isWhole`: it ended where its framing says. */
+  /** `isWhole`: the body ended as its framing declares. */
   readonly end: (isWhole: boolean) => void
 }
 
-/** `raw`: what cannot be framed, to the connection's end. */
+/** `raw`: unreadable framing; the body extends to the end of the connection. */
 type Framing = "none" | "chunked" | "close" | "raw" | { left: number }
 
-/** Bytes of a head, and of all interim heads before it (100 to 199), that are read. */
+/** Maximum bytes of a head, and of all interim heads before it (100 to 199). */
 const headMax = 262_144
-/** Of a chunk's size and its extensions. */
+/** Maximum bytes of a chunk's size line with its extensions. */
 const sizeLineMax = 8_192
 
 const readHead = (text: string): ResponseHead | undefined => {
@@ -43,18 +43,18 @@ const framingOf = ({ headers, status }: ResponseHead): Framing => {
   if (/(^|,)\s*chunked\s*$/i.test(headers["transfer-encoding"] ?? "")) return "chunked"
   const lengths = new Set((headers["content-length"] ?? "").split(",").map((one) => one.trim()))
   const [length = ""] = lengths
-  // Lengths that differ say nothing: the connection's end does.
+  // Ignores contradicting lengths; the body then extends to the end of the connection.
   return lengths.size === 1 && /^\d{1,15}$/.test(length) ? { left: Number(length) } : "close"
 }
 
 export class ResponseReader {
   readonly #sink: ResponseSink
-  /** Bytes of the head that were searched for its end. */
+  /** Bytes of the head already searched for its end. */
   #searched = 0
   #interimBytes = 0
   #waiting: Buffer = Buffer.alloc(0)
   #framing: Framing | undefined
-  /** Of chunks: bytes left of this one, or what is read next. */
+  /** In a chunked body: bytes left of this chunk, or the next part to read. */
   #chunk: number | "size" | "after" | "trailers" = "size"
   #isEnded = false
 
@@ -126,7 +126,7 @@ export class ResponseReader {
     return true
   }
 
-  /** Where the head's empty line ends; each byte is searched once. */
+  /** The position after the head's empty line; each byte is searched once. */
   #headEnd(): number | undefined {
     const bytes = this.#waiting
     for (let at = bytes.indexOf(0x0a, this.#searched); at >= 0; at = bytes.indexOf(0x0a, at + 1)) {
@@ -178,7 +178,7 @@ export class ResponseReader {
     this.#waiting = this.#waiting.subarray(length)
   }
 
-  /** No head of a response: what arrives is what there is. */
+  /** There is no response head, so all bytes are the body. */
   #unframed(): void {
     this.#framing = "raw"
     this.#sink.head({ status: 0, headers: {} })

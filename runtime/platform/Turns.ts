@@ -1,9 +1,12 @@
-// The turns of requests in the event loop. Payments begin immediately. Others begin by address in turn, a few at
-// a time; while a payment is being answered, they get at most half of the event loop's time, so that requests which
-// cost more than they seem to delay no payment.
+// Schedules requests in the event loop. Payments begin immediately. Other requests begin round-robin by address, a few
+// at a time. While a payment is being answered, they get at most half of the event loop's time, so that unexpectedly
+// expensive requests do not delay payments.
 import type { ServerResponse } from "node:http"
 
-/** Requests other than payments that are begun and not answered. One that is not answered soon waits for something. */
+/**
+ * Maximum requests in progress, except payments. A slow request stops counting after `soonMillis`, since it probably
+ * waits for something.
+ */
 const begunMax = 16
 const soonMillis = 250
 
@@ -16,7 +19,7 @@ export class Turns {
   #payments = 0
   #begun = 0
   #isPausing = false
-  /** What waits, by address; the next to begin is of the first. */
+  /** Queued requests by address; the first address is next. */
   readonly #waiting = new Map<string, Array<Begin>>()
 
   pay(response: ServerResponse, begin: Begin): void {
@@ -65,7 +68,7 @@ export class Turns {
     }
   }
 
-  /** No other begins until this turn is over, and then for as long as it took. */
+  /** Begins no other request until this turn is over, and then for as long as it took. */
   #pause(): void {
     this.#isPausing = true
     const begun = performance.now()

@@ -1,9 +1,10 @@
-// The connections of a listener, on Node and on Deno from one piece of code: how many there are, how long each phase of
-// one lasts, and how many bytes it takes. Deno's server has no deadlines of its own, and neither server limits a
-// connection's answers.
+// Limits the connections of a listener, with the same code on Node and on Deno: their number, the time of each phase,
+// and the bytes that they take. Deno's server has no deadlines, and neither server limits the unsent answers of a
+// connection.
 //
-// A connection has one request at a time. A request that was sent before the answer to the one before has left waits,
-// and the socket is not read meanwhile. So a client that does not read its answers costs one answer.
+// A connection has one request at a time. If a client sends another one before it has received the previous answer, the
+// request waits, and we do not read the socket in the meantime. So a client that does not read its answers costs one
+// answer.
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Server as SecureServer } from "node:https"
 import type { Socket } from "node:net"
@@ -14,9 +15,9 @@ export interface ConnectionLimits {
   readonly connectionsMax: number
   /** Connections of one address, or of one /64 of IPv6. */
   readonly perAddressMax: number
-  /** Addresses without a limit of their own: proxies that the settings trust. */
+  /** True for addresses without a per-address limit: the proxies that the settings trust. */
   readonly isTrusted: (address: string) => boolean
-  /** Requests that are taken until there is no connection left. */
+  /** True for requests that are accepted as long as any connection is left. */
   readonly isPayment: (request: IncomingMessage) => boolean
   /** Maximum bytes of one request, its head and framing included. */
   readonly requestBytesMax: number
@@ -24,14 +25,14 @@ export interface ConnectionLimits {
   readonly headMillis: number
   /** From a request's head to the end of its body. */
   readonly bodyMillis: number
-  /** A connection that has sent nothing, and one that rests between two requests. */
+  /** Time limits for a connection that has sent nothing, and for one that is idle between two requests. */
   readonly silentMillis: number
   readonly restMillis: number
-  /** An answer has left this long after it began to wait for its reader, and another millisecond for `sentPerMilli`. */
+  /** Time limit to send an answer once it waits for its reader, plus one millisecond for every `sentPerMilli` bytes. */
   readonly unsentMillis: number
-  /** Slowest reader that is waited for, bytes a millisecond. */
+  /** Minimum speed of a reader, in bytes per millisecond. */
   readonly sentPerMilli: number
-  /** Unsent bytes of all connections; above it those that have waited longest are closed. */
+  /** Maximum unsent bytes of all connections; above it, the connections that have waited longest are closed. */
   readonly unsentBytesMax: number
 }
 
@@ -51,10 +52,10 @@ export const connectionLimits: ConnectionLimits = {
 }
 
 /**
- * A request whose head is incomplete after seven seconds ends with its connection, within ten in all. Node's check of
- * connections runs on a timer that wakes an idle process: twice a second was nearly half of an idle one's wake-ups.
- * Keep-alive exceeds clients' usual rest between two requests: a periodic poller would reconnect each time. Duplicate
- * headers are kept.
+ * A connection is closed if a request's head is incomplete after seven seconds, and after ten at the latest. Node
+ * checks connections on a timer that wakes an idle process; at twice a second, the checks were nearly half of its
+ * wake-ups. Keep-alive exceeds the usual idle time of clients; otherwise a periodic poller would reconnect each time.
+ * Duplicate headers are kept.
  */
 export const connectionBounds = {
   headersTimeout: 7_000,
@@ -64,43 +65,43 @@ export const connectionBounds = {
   joinDuplicateHeaders: true
 }
 
-/** A request's head: more bytes or headers are not read. The parsers' own limit counts after a whole read. */
+/** Limits of a request's head. The parsers' own limit counts only after a whole read. */
 const headBytesMax = 131_072
 const headersMax = 200
 
-/** Requests that wait for an answer before theirs: of one connection, of all, and of one while all have too many. */
+/** Maximum queued requests: of one connection, of all connections, and of one connection while all exceed theirs. */
 const waitingMax = 1_024
 const allWaitingMax = 4_096
 const waitingShare = 32
 
-/** How often connections are checked, while one is in the middle of something, and while all rest. */
+/** How often connections are checked while at least one is active, and while all are idle. */
 const busyMillis = 250
 const calmMillis = 2_500
 
-/** Share of the connections beyond which a new one may only pay. */
+/** Share of the connections above which a new connection may only pay. */
 const payingShare = 0.75
 
-/** A request, as the server's event has it. */
+/** The server's event that delivers a request. */
 export type RequestEvent = "request" | "checkContinue"
 type Exchange = readonly [request: IncomingMessage, response: ServerResponse, event: RequestEvent]
 
 interface Connection {
   readonly socket: Socket
   readonly address: string
-  /** When its present phase began, and the bytes read until then. */
+  /** Start of the current phase, and the bytes read until then. */
   since: number
   bytes: number
   hasAsked: boolean
-  /** Being answered; undefined between two requests. */
+  /** The request being answered; undefined between two requests. */
   current: Exchange | undefined
   readonly waiting: Array<Exchange>
-  /** When the first byte of the next head was noticed. */
+  /** When we noticed the first byte of the next head. */
   headSince: number | undefined
-  /** Since when sent bytes wait for the reader. */
+  /** Since when sent bytes have been waiting for the reader. */
   unsentSince: number | undefined
 }
 
-/** Answers without reading a request, as the last of its connection. */
+/** Answers without reading the request, and closes the connection. */
 const refuseUnread = (response: ServerResponse, status: number): void => {
   response.writeHead(status, { connection: "close", "content-length": 0, "retry-after": "1" }).end()
 }
@@ -115,13 +116,13 @@ class Connections {
   #timer: NodeJS.Timeout | undefined
   #isCalm = false
 
-  /** `begin`: called with each request when its turn has come. */
+  /** `begin`: called with each request when its turn comes. */
   constructor(limits: Partial<ConnectionLimits>, begin: (...exchange: Exchange) => void) {
     this.#limits = { ...connectionLimits, ...limits }
     this.#begin = begin
   }
 
-  /** Takes a new connection, in place of one that rests where there are too many; otherwise closes it. */
+  /** Accepts a new connection. At the limit it replaces an idle one; otherwise the new connection is refused. */
   open(socket: Socket): boolean {
     const { connectionsMax, isTrusted, perAddressMax } = this.#limits
     const peer = socket.remoteAddress ?? "unknown"
@@ -149,7 +150,7 @@ class Connections {
     return true
   }
 
-  /** Begins a request that was read, or keeps it until the answer before its own has left. */
+  /** Begins a request, or queues it until the previous answer has been sent. */
   admit(...exchange: Exchange): void {
     const { socket } = exchange[0]
     if (socket.destroyed) return
@@ -212,7 +213,10 @@ class Connections {
     return [...this.#counts].reduce((most, one) => (one[1] > most[1] ? one : most))[0]
   }
 
-  /** Closes the connection of an address that has rested longest, or else waited longest for its reader. */
+  /**
+   * Closes an address's longest-idle connection or, without an idle one, the one that has waited longest for its
+   * reader.
+   */
   #evict(address: string): boolean {
     let worst: Connection | undefined
     const ageOf = ({ current, since, unsentSince }: Connection) => (current === undefined ? since : unsentSince)
@@ -227,7 +231,7 @@ class Connections {
     return worst !== undefined
   }
 
-  /** Checks soon. */
+  /** Schedules a check soon. */
   #watch(): void {
     if (this.#isCalm) clearTimeout(this.#timer)
     else if (this.#timer !== undefined) return
@@ -256,7 +260,7 @@ class Connections {
     if (this.#all.size > 0) this.#schedule(isBusy ? busyMillis : calmMillis)
   }
 
-  /** Closes the connections whose bytes have waited longest, until the others' are within the limit. */
+  /** Closes the connections that have waited longest, until the rest are within the limit. */
   #cutUnsent(bytes: number): void {
     const late = [...this.#all.values()].filter(({ unsentSince }) => unsentSince !== undefined)
     let left = bytes
@@ -267,7 +271,7 @@ class Connections {
     }
   }
 
-  /** Whether a connection has passed a limit. */
+  /** True if a connection exceeds a limit. */
   #isOver(connection: Connection, now: number): boolean {
     const { bodyMillis, headMillis, requestBytesMax, restMillis, sentPerMilli, silentMillis, unsentMillis } =
       this.#limits
@@ -285,8 +289,8 @@ class Connections {
 }
 
 /**
- * Keeps the connections of a server within limits: `begin` is called with each of its requests in turn, in place of the
- * event. To be called before the server listens.
+ * Keeps a server's connections within limits. Calls `begin` with each request in turn, in place of the event. Call it
+ * before the server listens.
  */
 export const limitConnections = (
   server: Server | SecureServer,

@@ -1,5 +1,5 @@
-// A lock on a folder that only one process may use. The lock file beside the folder names its holder by pid and start
-// time, so that the lock of a dead process, or of one whose pid was reused, is taken over. It is written under a
+// A lock on a folder that only one process may use. The lock file next to the folder contains its holder's pid and
+// start time, so that the lock of a dead process, or of one whose pid was reused, is taken over. It is written under a
 // temporary name and linked into place, so that no reader ever sees half a lock. Works on one machine, on Node and
 // Deno.
 import { Effect, Layer, Schema, type Scope } from "effect"
@@ -12,7 +12,10 @@ import { FolderInUse, FolderLock } from "../../kernel/platform/FolderLock.ts"
 /** Another living process holds the folder. */
 export class FolderLocked extends Schema.TaggedError<FolderLocked>()("FolderLocked", { message: Schema.String }) {}
 
-/** Start time in clock ticks since boot where the system has it (Linux), else empty. Field 22 follows `)` of `comm`. */
+/**
+ * Start time in clock ticks since boot on systems that have it (Linux), otherwise empty. Field 22 follows `)` of
+ * `comm`.
+ */
 export const startOf = (pid: number): string => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
@@ -39,13 +42,13 @@ const read = (file: string): string | undefined => {
   }
 }
 
-/** True while the process lives that had this pid and, where the system has it, this start time. */
+/** True while the process with this pid lives. On systems with start times, the start time must match too. */
 export const isProcess = (pid: number, start: string): boolean => {
   if (!Number.isInteger(pid) || pid <= 0 || !isAlive(pid)) return false
   return start === "" || startOf(pid) === "" || startOf(pid) === start
 }
 
-/** The pid that holds this lock, when it lives and is the same process that took it. */
+/** The pid that holds this lock, if that process still lives. */
 const holderOf = (content: string): number | undefined => {
   const [digits = "", start = ""] = content.split(" ")
   return isProcess(Number(digits), start) ? Number(digits) : undefined

@@ -1,5 +1,5 @@
-// A free port, for a program that must know its port before it opens it. Another program may take it in between: then
-// the start fails with that message, and the next one gets another.
+// Finds a free port, for a program that needs the number before it opens the port. Another program may take it in
+// between: then the start fails with that message, and the next one gets another port.
 import { Effect } from "effect"
 import { type AddressInfo, createServer } from "node:net"
 

@@ -35,8 +35,8 @@ export interface HttpServer {
 type Result = (request: IncomingMessage, response: ServerResponse) => void
 
 /**
- * Upgrades are no part of any route: without a listener for them, a client that offers one is answered as usual, within
- * the limits of other requests.
+ * No route accepts upgrades. Without a listener for them, a client that offers one gets a normal answer, within the
+ * limits of other requests.
  */
 class PlainServer extends Server {
   override on(event: string, listener: (...args: Array<any>) => void): this {
@@ -67,11 +67,12 @@ export const makeHttpServer = (limits: Partial<ConnectionLimits> = {}): HttpServ
   const emit = server.emit.bind(server)
   const turns = new Turns()
   limitConnections(server, { isPayment, ...limits }, (request, response, event) => {
-    // Browsers and curl speak 1.1. A proxy that speaks 1.0, as nginx long did by default, names itself in no header.
+    // Browsers and curl use 1.1. A proxy that uses 1.0, as nginx long did by default, does not identify itself in a
+    // header.
     if (request.httpVersion === "1.0") request.headers["via"] ??= "1.0 unnamed"
     begin(request, response)
     const hand = () => void (response.destroyed || emit(event, request, response))
-    // The rest of what was read with the head is parsed by then.
+    // By then, the rest of the bytes that came with the head is parsed.
     setImmediate(() => {
       if (isPayment(request)) turns.pay(response, hand)
       else turns.enter(principalOf(request.socket.remoteAddress ?? ""), response, hand)

@@ -1,9 +1,9 @@
 // The Crypto port on `node:crypto`, for Node and for Deno. Every function is synchronous and none throws on hostile
-// input: a malformed key, digest or signature is answered `false`. Parsed public keys are kept in a bounded cache,
-// because parsing costs a third of a verification. P-256 is an exception: the native library only verifies what it has
-// hashed itself, and a contract provides a ready digest, so `@noble/curves` does that one, as well as key recovery and,
-// with `@noble/hashes`, Keccak, which the native library does not have. P-256 here accepts a signature with a high S; a
-// caller that must refuse it (the ledger's host does) checks S first.
+// input: for a malformed key, digest or signature the answer is `false`. Parsed public keys are cached within a bound,
+// because parsing costs a third of a verification. P-256 is an exception: the native library only verifies data that it
+// has hashed itself, and a contract provides a ready digest, so we use `@noble/curves` for it. The same library does
+// key recovery, and `@noble/hashes` does Keccak, which the native library does not have. P-256 here accepts a signature
+// with a high S; a caller that must refuse it (the ledger's host does) checks S first.
 import { p256 } from "@noble/curves/nist.js"
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { keccak_256 } from "@noble/hashes/sha3.js"

@@ -13,8 +13,8 @@ const readingOf = (folder: string): ReadonlyArray<DiskReading> => {
 }
 
 /**
- * A reading of the disk of these folders that has the least free; undefined when none of them exists or the system does
- * not say.
+ * The reading of these folders' disks with the least free space; undefined if none of the folders exists or the system
+ * does not report it.
  */
 export const readDisk = (...folders: ReadonlyArray<string>): Effect.Effect<DiskReading | undefined> =>
   Effect.sync(() => folders.flatMap(readingOf).sort((a, b) => a.freeBytes - b.freeBytes)[0])

@@ -1,7 +1,7 @@
 // The HttpCalls port on undici's connections, for Node and for Deno: a bounded pool for each origin, one call at a time
 // on each connection, and nothing between the socket and the text. With the client of `node:http` a verification costs
-// an eighth more. Of the package only the connection is loaded, by its file's path. An interrupted or late call drops
-// its connection; all of them end with the Scope.
+// an eighth more. We load only the package's connection, by its file's path. An interrupted or late call drops its
+// connection; all of them end with the Scope.
 import { Effect, Layer } from "effect"
 import { createRequire } from "node:module"
 import { brotliDecompress, gunzip, inflate, type ZlibOptions } from "node:zlib"
@@ -18,7 +18,7 @@ const keepMillis = 60_000
 /** Capacity of the address cache. */
 const targetsMax = 256
 
-/** One connection, opened on first use and reopened when it is gone. */
+/** One connection, opened on first use and reopened after it closes. */
 interface Connection {
   readonly client: Client
   /** It has served a response since it was opened: the server may close it while the next call is sent. */
@@ -171,7 +171,7 @@ const report = ({ chunks, headers, status }: Received, bytesMax: number, result:
   unpack(bytes, { maxOutputLength: bytesMax }, (error, body) => (error === null ? answer(body) : result("too long")))
 }
 
-/** The system's code of an error, such as ECONNREFUSED or CERT_HAS_EXPIRED; none of the client's own. */
+/** The system's code of an error, such as ECONNREFUSED or CERT_HAS_EXPIRED; never the client's own codes. */
 const systemCode = (error: Error): string | undefined =>
   /^(?!UND_)[A-Z][A-Z0-9_]+$/.exec(String((error as { readonly code?: unknown }).code))?.[0]
 

@@ -1,7 +1,7 @@
 // The Listeners port on `node:http` and `node:https`, for Node and for Deno. A listener belongs to the Scope that
-// opened it: on close it stops accepting, interrupts what is still being answered and drops the sockets. A client that
-// goes away interrupts its handler; a handler that dies is answered 500 and logged; nothing a client sends can end the
-// process. Bodies are read up to the stated limit and no further.
+// opened it: on close it stops accepting, interrupts handlers in progress and drops the sockets. A client that
+// disconnects interrupts its handler. A handler that dies is answered 500 and logged. Nothing that a client sends can
+// end the process. Bodies are read only up to the given limit.
 import { Effect, Exit, FiberSet, Layer, type Scope } from "effect"
 import * as http from "node:http"
 import * as https from "node:https"

@@ -1,6 +1,6 @@
-// Returns memory to the system that only the start needed: half of what the process holds by then is room for compiling
-// two thousand modules, and V8 would keep most of it permanently. It takes a quarter of a second once, so it waits
-// until the start's own work is done. Deno has no such request, and keeps the memory.
+// Returns memory to the system that only the start needed. Half of the process's memory is then the heap that compiling
+// two thousand modules used, and V8 would keep most of it permanently. It takes a quarter of a second once, so it waits
+// until the start's own work is done. Deno has no such function, and keeps the memory.
 import { Effect } from "effect"
 import { getHeapStatistics, setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
@@ -8,7 +8,7 @@ import { raiseSemiSpace, keepCode, restoreMemoryReducer, takesFlags } from "./st
 
 type Collect = (options: { type: "major"; execution: "sync"; flavor: "last-resort" }) => void
 
-/** After the listener answers: channels are checked and first connections made by then. */
+/** After the listener answers. By then channels are checked and the first connections are made. */
 const startedAfter = "2 seconds"
 
 const collect = Effect.sync(() => {
@@ -21,10 +21,10 @@ const collect = Effect.sync(() => {
 /** For a process that has finished its start. */
 export const releaseMemoryNow: Effect.Effect<void> = takesFlags ? collect : Effect.void
 
-/** V8's own collections after a large one are due by then. */
+/** V8's own collections after a large one have happened by then. */
 const reducedAfter = "15 seconds"
 
-/** To be forked after that, by a program that mostly waits: from then on V8's memory reducer runs. */
+/** Fork this after that, in a mostly idle program: from then on V8's memory reducer runs. */
 export const scheduleMemoryReducer: Effect.Effect<void> = Effect.andThen(
   Effect.sleep(reducedAfter),
   Effect.sync(restoreMemoryReducer)
@@ -37,7 +37,7 @@ const growFromHere = Effect.sync(() => {
   keepCode()
 })
 
-/** To be forked when a serving process is ready. */
+/** Fork this when a serving process is ready. */
 export const releaseMemory: Effect.Effect<void> = takesFlags
   ? Effect.sleep(startedAfter).pipe(Effect.andThen(collect), Effect.andThen(growFromHere))
   : Effect.void

@@ -8,7 +8,7 @@ import { readFile } from "node:fs/promises"
 import { FairScheduler } from "../../kernel/effect/FairScheduler.ts"
 import { OnBehalfOf, OutboundFailed } from "../../kernel/platform/Outbound.ts"
 
-/** Timeout of a name, its waiting included. */
+/** Timeout of a name, including the time in the queue. */
 const resolveTimeout = "3 seconds"
 
 /** Names that are asked for at a time: in all, and for one caller. */
@@ -34,7 +34,7 @@ const hostsOf = (host: string) =>
 
 type Answer = ReadonlyArray<string> | string
 
-/** Both families in parallel; the code of the first failure when neither has an address. */
+/** Asks for both families in parallel; if neither has an address, returns the code of the first failure. */
 const ask = (host: string, servers: ReadonlyArray<string> | undefined) =>
   Effect.callback<ReadonlyArray<string>, OutboundFailed>((resume) => {
     const resolver = new Resolver({ timeout: 1_500, tries: 2 })

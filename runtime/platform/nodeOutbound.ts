@@ -1,7 +1,6 @@
-// The Outbound port on `nodeNames.ts`, `node:http` and `node:https`, for Node and for Deno. The socket is opened to the
-// given address and to no other; the name in the URL is used for the Host header and for the certificate alone. A
-// request that is interrupted drops its socket. Of a request that pays, the answer is read as leniently as its bytes
-// allow.
+// The Outbound port on `nodeNames.ts`, `node:http` and `node:https`, for Node and for Deno. The socket is opened only
+// to the given address; the name in the URL is used only for the Host header and for the certificate. An interrupted
+// request drops its socket. The answer to a paying request is read as leniently as its bytes allow.
 import { Effect, Layer } from "effect"
 import * as http from "node:http"
 import * as https from "node:https"
@@ -25,7 +24,7 @@ const firstOf = (headers: http.IncomingHttpHeaders): Record<string, string> =>
     })
   )
 
-/** How long more of a body is waited for that may have ended. */
+/** How long we wait for more of a body that may be complete. */
 const pauseMillis = 250
 const isBlank = (chunk: Uint8Array) => chunk.every((byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d))
 
@@ -37,11 +36,11 @@ interface Call {
   readonly close: () => void
 }
 
-/** What a body's bytes go to. */
+/** Receives the bytes of a body. */
 interface Receiver {
   readonly data: (chunk: Buffer) => void
   readonly end: () => void
-  /** Answers with what came where the caller accepts a part, else fails. */
+  /** Answers with the received part if the caller accepts one; otherwise fails. */
   readonly broken: (reason: NonNullable<OutboundAnswer["cut"]>) => void
   readonly settle: () => void
 }
@@ -96,7 +95,7 @@ const receiverOf = (
   return { data, end: () => answered(), broken, settle }
 }
 
-/** What undoes a content coding; what is cut off is undone as far as it came. */
+/** Decoders of content codings; truncated data is decoded as far as it came. */
 const decoders: Readonly<Record<string, () => zlib.Gunzip | zlib.Inflate | zlib.BrotliDecompress>> = {
   gzip: () => zlib.createGunzip({ finishFlush: zlib.constants.Z_SYNC_FLUSH }),
   "x-gzip": () => zlib.createGunzip({ finishFlush: zlib.constants.Z_SYNC_FLUSH }),
@@ -104,7 +103,7 @@ const decoders: Readonly<Record<string, () => zlib.Gunzip | zlib.Inflate | zlib.
   br: () => zlib.createBrotliDecompress({ finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH })
 }
 
-/** A receiver of the plain body: of one in a coding that is known, its head names neither coding nor length. */
+/** A receiver for the decoded body. If the coding is known, the head contains neither the coding nor the length. */
 const decodingReceiver = (head: Pick<OutboundAnswer, "status" | "headers">, request: OutboundRequest, call: Call) => {
   const { "content-encoding": coding = "", "content-length": _, ...others } = head.headers
   const decoder = request.decodes === true ? decoders[coding.trim().toLowerCase()]?.() : undefined
@@ -117,7 +116,7 @@ const decodingReceiver = (head: Pick<OutboundAnswer, "status" | "headers">, requ
   return {
     data: (chunk) => void decoder.write(chunk),
     end: () => void decoder.end(),
-    // A coding that ends early still gives what came.
+    // A coding that ends early still delivers its data.
     broken: (reason) => {
       cut ??= reason
       decoder.end()
@@ -182,7 +181,7 @@ const sendStrictly = (request: OutboundRequest) =>
     return Effect.sync(() => outgoing.destroy())
   })
 
-/** The request's bytes; no name or value of it may end a line. */
+/** The request's bytes; its names and values cannot contain a line end. */
 const requestBytes = ({ body, headers, method }: OutboundRequest, url: URL): Buffer => {
   const length = body === undefined && method === "GET" ? {} : { "content-length": String(body?.length ?? 0) }
   const all = { ...headers, host: url.host, connection: "close", ...length }
@@ -192,7 +191,7 @@ const requestBytes = ({ body, headers, method }: OutboundRequest, url: URL): Buf
   return Buffer.concat([Buffer.from(head, "latin1"), body ?? Buffer.alloc(0)])
 }
 
-/** Sends on a socket of its own, and reads what comes however it is framed: the answer was paid for. */
+/** Sends on its own socket, and reads the answer in any framing, because we paid for it. */
 const sendLeniently = (request: OutboundRequest) =>
   Effect.callback<OutboundAnswer, OutboundFailed>((resume) => {
     const url = new URL(request.url)

@@ -1,5 +1,5 @@
 // The Stdio port on the process's own streams, for Node and for Deno. Nothing is read before a consumer pulls lines; a
-// slow reader applies back-pressure to the writer. Bytes that are not UTF-8 become replacement characters.
+// slow reader applies back-pressure to the writer. Invalid UTF-8 becomes replacement characters.
 import { Deferred, Effect, Layer, Stream } from "effect"
 import process from "node:process"
 import { type LongLine, Stdio } from "../../kernel/platform/Stdio.ts"

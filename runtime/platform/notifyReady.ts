@@ -1,10 +1,10 @@
-// Notifies systemd that the service is ready (`Type=notify`), by its own program: Node has no datagram sockets of the
-// system. Without a `NOTIFY_SOCKET` there is no systemd that waits, and nothing is run.
+// Notifies systemd that the service is ready (`Type=notify`), through systemd's own program, because Node has no Unix
+// datagram sockets. Without a `NOTIFY_SOCKET`, systemd is not waiting and nothing runs.
 import { Effect } from "effect"
 import { execFile } from "node:child_process"
 import process from "node:process"
 
-/** Reports readiness with a status line; a failure is logged, and systemd ends the start by its own timeout. */
+/** Reports readiness with a status line. A failure is logged; systemd then ends the start by its own timeout. */
 export const notifyReady = (status: string): Effect.Effect<void> =>
   (process.env["NOTIFY_SOCKET"] ?? "") === ""
     ? Effect.void

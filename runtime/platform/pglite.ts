@@ -1,7 +1,7 @@
 // The embedded database as a source of the SQL client: PGlite in a worker thread, reached over the driver's own wire
 // protocol. A stored database is one folder that only one process may open (PGlite has no lock of its own; two
-// processes lost rows). It survives the death of the process at any moment, but not of the machine: PGlite never calls
-// fsync.
+// processes lost rows). Its data survive a crash of the process at any moment, but not of the machine: PGlite never
+// calls fsync.
 import { Effect, Layer, Schema, type Scope } from "effect"
 import { chmodSync, existsSync, mkdirSync } from "node:fs"
 import { Duplex } from "node:stream"
@@ -100,10 +100,10 @@ export const openEmbedded = (options: WorkerOptions): Effect.Effect<EmbeddedData
     }
   })
 
-/** Where a restore unpacks: it becomes `folder` once it was read whole. */
+/** Folder into which a restore unpacks; renamed to `folder` after all of it was read. */
 export const restoringFolder = (folder: string): string => `${folder}.restoring`
 
-/** A restore that was cut off leaves no database: a start would open an empty one in its place. */
+/** An interrupted restore leaves no database: a start would open an empty one in its place. */
 const refuseUnfinished = (folder: string) =>
   existsSync(restoringFolder(folder)) && !existsSync(folder)
     ? new DatabaseRefused({
@@ -113,7 +113,7 @@ const refuseUnfinished = (folder: string) =>
       })
     : Effect.void
 
-/** The database is this user's alone, independent of the parent folder's owner and mode. */
+/** Only this user can access the database, independent of the parent folder's owner and mode. */
 const closeToOthers = (folder: string) =>
   Effect.try({
     try: () => {

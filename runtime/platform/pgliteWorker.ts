@@ -31,8 +31,8 @@ export interface WorkerOptions {
 }
 
 /**
- * The database's page cache. Its default, 128 MB, is memory of this process, and more beside it while it grows; what
- * does not fit is in the system's file cache, which is shared.
+ * The database's page cache. Its default, 128 MB, is memory of this process, which temporarily uses more while the
+ * cache grows. The rest of the data is in the system's file cache, which is shared.
  */
 const cacheSize = "32MB"
 

@@ -1,8 +1,8 @@
 // Decides which traces are sent, and which request lines with them. A trace begins with a request, here or elsewhere:
-// background work is never sent, so an idle process sends nothing. The samplers that `OTEL_TRACES_SAMPLER` names are
-// here rather than in a tracer, whose spans cost as much when they are not sent. A span is active only for its own
-// children, which find it in their fiber: a tracer that made it active for each step would be called at each, of every
-// request, for instrumentation libraries that this process does not load.
+// background work is never sent, so an idle process sends nothing. The samplers of `OTEL_TRACES_SAMPLER` are
+// implemented here and not in a tracer, because a tracer's spans cost as much if they are not sent. A span is active
+// only for its own children, which find it in their fiber. A tracer that made it active for each step would be called
+// at each step of every request, for instrumentation libraries that this process does not load.
 import { type Logger, Option, References, Tracer } from "effect"
 import { isOfRequest } from "../logging.ts"
 
@@ -39,9 +39,8 @@ type SpanOptions = Parameters<Tracer.Tracer["span"]>[0]
 const unsent = (options: SpanOptions) => Tracer.nativeTracer.span({ ...options, sampled: false })
 
 /**
- * The tracer for requests alone, of which the sampler sends some; below a span that is not sent, no span is. Unsampled
- * spans never reach the tracer, which sends all it gets: for a trace that begins here the decision is drawn before
- * there is an id.
+ * A tracer only for requests, of which the sampler sends some; no span below an unsent span is sent. Unsampled spans
+ * never reach the tracer, which sends all its spans: for a trace that begins here we decide before it has an id.
  */
 export const forRequests = (tracer: Tracer.Tracer, { isParentBased, keeps, ratio }: Sampler): Tracer.Tracer => {
   const isSent = (options: SpanOptions): boolean => {

@@ -31,7 +31,7 @@ export const readForExport = (refresh: Effect.Effect<void>): Effect.Effect<void,
   return Effect.asVoid(Effect.forkScoped(Effect.repeat(refresh, Schedule.spaced(every))))
 }
 
-/** Traces, metrics and logs of everything below it, as far as they are exported. */
+/** Traces, metrics and logs of all layers below, as far as they are exported. */
 export const layer: Layer.Layer<never> = Layer.unwrap(
   Effect.promise(async (): Promise<Layer.Layer<never>> => {
     const sent = signals.filter((signal) => isExported(signal, process.env))

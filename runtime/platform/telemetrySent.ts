@@ -40,7 +40,7 @@ const nodeSdk = Layer.effectDiscard(
   )
 )
 
-/** Effect has no default exporter; its shutdown timeout is that of a request. */
+/** Effect has no default exporter, and uses the timeout of a request for its shutdown. */
 const defaults = ConfigProvider.layer(
   ConfigProvider.fromEnv({
     env: {
@@ -82,7 +82,7 @@ const logs = Layer.effect(
 export const sentLayer = (signals: ReadonlyArray<"TRACES" | "METRICS" | "LOGS">): Layer.Layer<never> => {
   const traces = "Deno" in globalThis ? onDeno : onNode
   const layers = [
-    // Without a destination no span is made, also by libraries.
+    // Without a destination no spans are made, not even by libraries.
     signals.includes("TRACES") ? traces : Layer.succeed(References.TracerEnabled, false),
     ...(signals.includes("METRICS") ? [OtlpMetrics.layerFromConfig({ resource })] : []),
     ...(signals.includes("LOGS") ? [logs] : [])

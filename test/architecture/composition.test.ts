@@ -1,12 +1,12 @@
-// One dialect of composition: what is shared is a `Context.Service` with a Layer, whose type is written and not taken
-// from the function that makes it; nothing runs an effect but the runtime; nothing registers by being imported; and a
+// One dialect of composition: shared state is a `Context.Service` with a Layer, with a written type and not one taken
+// from the function that makes it; only the runtime runs an effect; importing a module registers nothing; and a
 // contract's services are inferred from its keys.
 import { describe, expect, it } from "vitest"
 import { eachNode, isNode, lineAt, type Node, parseSource, type Source, sourcesIn } from "./sources.ts"
 
 /**
- * Tables at module level that are filled as the program runs: what was computed once, of the embedded ledger; and
- * the counters of caches by their names.
+ * Tables at module level that are filled at run time: memoized results of the embedded ledger, and the counters of
+ * caches by their names.
  */
 const caches = [
   "kernel/cache/LruCache.ts",
@@ -16,7 +16,7 @@ const caches = [
 
 const nameOf = (value: unknown): string => (isNode(value) && value.type === "Identifier" ? String(value["name"]) : "")
 
-/** The name in `typeof name`, of a type. */
+/** The name in a type's `typeof name`. */
 const queried = ({ exprName, type }: Node): string => (type === "TSTypeQuery" ? nameOf(exprName) : "")
 
 const isEmptyTable = (init: unknown): boolean =>
@@ -25,7 +25,7 @@ const isEmptyTable = (init: unknown): boolean =>
   ["Map", "Set"].includes(nameOf(init["callee"])) &&
   (init["arguments"] as ReadonlyArray<unknown>).length === 0
 
-/** Tables of a source that are empty when it has been read. */
+/** Tables of a source that are empty after its module has loaded. */
 const emptyTables = ({ program }: Source): ReadonlyArray<Node> =>
   (program["body"] as ReadonlyArray<Node>).flatMap((statement) => {
     const declared = isNode(statement["declaration"]) ? statement["declaration"] : statement
@@ -38,7 +38,7 @@ const compositionIssues = (source: Source): ReadonlyArray<string> => {
   const issues: Array<string> = []
   const issue = (node: Node, what: string) => issues.push(`${source.path}:${lineAt(source, node.start)} ${what}`)
   eachNode(source.program, (node, parent) => {
-    // An item of a list is no service.
+    // An item of a list is not a service.
     if (/^make|Moves$/.test(queried(node)) && parent?.type !== "TSParenthesizedType")
       issue(node, "the type of what a function makes has no name of its own")
     const member = node.type === "MemberExpression" ? `${nameOf(node["object"])}.${nameOf(node["property"])}` : ""

@@ -1,6 +1,6 @@
-// Outside the runtime folder nothing reaches for the platform's globals: time, randomness, timers, output and requests
-// come through services, so that a test can hold them and Node and Deno run the same source. The modules of the pages
-// run in a browser, whose globals are what they are made of.
+// Only the runtime folder uses the platform's globals: time, randomness, timers, output and requests come through
+// services, so that a test can control them and Node and Deno run the same source. The modules of the pages run in a
+// browser and use its globals.
 import { describe, expect, it } from "vitest"
 import { eachNode, isNode, isPage, lineAt, type Node, parseSource, type Source, sourcesIn } from "./sources.ts"
 
@@ -24,10 +24,10 @@ const globals = new Set([
   "localStorage"
 ])
 
-/** `crypto` is also what our own service is called where it is held, so that one goes by its members. */
+/** `crypto` is also the name of our own service's variable, so we check its members. */
 const members = new Set(["Date.now", "Math.random", "crypto.subtle", "crypto.getRandomValues", "crypto.randomUUID"])
 
-/** True where a name is only the name of a property, a key or an imported thing. */
+/** True if a name is only the name of a property, a key or an import. */
 const isLabel = (parent: Node | undefined, key: string): boolean => {
   if (parent === undefined) return false
   if (key === "property" && parent.type === "MemberExpression") return parent["computed"] !== true

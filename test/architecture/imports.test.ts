@@ -1,5 +1,5 @@
-// Allowed imports: the kernel only from layers below and never a plugin, a plugin the kernel and itself, and only
-// `runtime/` a platform. Checks the table of `kernel/README.md` against every import.
+// Allowed imports: the kernel imports only layers below and never a plugin, a plugin imports the kernel and itself, and
+// only `runtime/` imports a platform. Checks the table of `kernel/README.md` against every import.
 import { posix } from "node:path"
 import { describe, expect, it } from "vitest"
 import { parts } from "../../runtime/loading.mjs"
@@ -7,10 +7,7 @@ import { isPage, parseSource, readText, type Source, sources, sourcesIn } from "
 
 const platform = /^(node:|bun:|jsr:|@effect\/platform-|@effect\/sql-pglite|@electric-sql\/|https?:)/
 
-/**
- * Higher may import lower; the same only itself. `root` is the files of the kernel's own folder, which are its
- * mechanism.
- */
+/** Higher may import lower; the same only itself. `root` means the files of the kernel's own folder, its mechanism. */
 const levels: Readonly<Record<string, number>> = {
   platform: 0,
   telemetry: 0,
@@ -51,7 +48,7 @@ const kernelIssue = (path: string, target: string): string | undefined => {
   return "the kernel imports downwards only"
 }
 
-/** A page's module is served unbundled, so it imports only modules served beside it and the page's libraries. */
+/** A page's module is served unbundled, so it imports only modules served with it and the page's libraries. */
 const pageLibraries = new Set(["preact", "preact/hooks", "uplot"])
 
 const pluginIssue = (path: string, target: string): string | undefined => {
@@ -67,12 +64,12 @@ const pluginIssue = (path: string, target: string): string | undefined => {
 
 const runtimeIssue = (path: string, target: string): string | undefined => {
   if (target.startsWith("kernel/") || target.startsWith("runtime/")) return undefined
-  // The standalone ledger is a program of its own, so its command starts more than a plugin.
+  // The standalone ledger is a separate program, so its command starts more than a plugin.
   if (path === "runtime/runLedger.ts" && target === "plugins/ledger-local/standalone.ts") return undefined
   // The first example is a command too, for users without a checkout.
   if (path === "runtime/commands/pay.ts" && target === "examples/pay.ts") return undefined
   if (path === "runtime/commands/checkSeller.ts" && target === "examples/checkSeller.ts") return undefined
-  // Receipts are checked by the published scripts alone.
+  // Only the published scripts check receipts.
   if (/^runtime\/(?:verifyReceipt|readLog)\.ts$/.test(path) && target.startsWith("examples/receipts/")) return undefined
   return /^plugins\/[a-z0-9-]+\/plugin\.ts$/.test(target)
     ? undefined
@@ -87,7 +84,7 @@ const ruleOf: Readonly<Record<string, (path: string, target: string) => string |
     /^(examples|kernel)\/|\/contract\.ts$/.test(target) ? undefined : "an example imports public modules only"
 }
 
-/** What is wrong with the imports of one source. */
+/** Violations in one source's imports. */
 const importIssues = (source: Source): ReadonlyArray<string> => {
   const folder = source.path.split("/")[0] ?? ""
   return source.imports.flatMap((specifier) => {
@@ -96,7 +93,7 @@ const importIssues = (source: Source): ReadonlyArray<string> => {
       const target = posix.join(posix.dirname(source.path), specifier)
       if (!/\.(ts|mjs|mts|json)$/.test(target)) return said("a file is imported by its whole name")
       if (target.startsWith("test/") && folder !== "test") return said("only tests import tests")
-      // A page runs published scripts as they are served.
+      // A page runs published scripts unchanged.
       if (isPage(source.path) && /^examples\/receipts\/(?:check|verify)\.mjs$/.test(target)) return []
       // Types of the answers; nothing of them is served.
       if (source.path === "plugins/dashboard/web/reports.ts" && target === "examples/client/types.ts") return []
@@ -126,7 +123,10 @@ const manifest = JSON.parse(readText("package.json")) as Record<
  */
 const programs = ["runtime/cli.mjs", "runtime/commandLine.ts", "runtime/greeting.ts", "runtime/serve.ts"]
 
-/** What a program reaches by relative imports, `but` some and what only they reach, with each one's imports. */
+/**
+ * The sources that a program reaches by relative imports, without `but` and the sources that only they reach; with each
+ * one's imports.
+ */
 const reachedFrom = (program: string, but: ReadonlyArray<string> = []): ReadonlyMap<string, ReadonlyArray<string>> => {
   const reached = new Map<string, ReadonlyArray<string>>()
   const follow = (path: string): void => {

@@ -7,10 +7,10 @@ import { eachNode, isNode, parseSource, type Source, sources, sourcesIn } from "
 const functionLinesMax = 70
 const lineMax = 120
 
-/** The longest function of a file that has one that is too long. */
+/** The longest function of each file with one that is too long. */
 const longFunctions: Readonly<Record<string, number>> = {}
 
-/** How many lines of a file are too long. */
+/** Number of too long lines by file. */
 const longLines: Readonly<Record<string, number>> = {}
 
 /** The longest function of a source, a Layer's generator included. */
@@ -24,8 +24,8 @@ const longestFunction = ({ program, text }: Source): number => {
 }
 
 /**
- * The lines that are too long. In a test one string may reach beyond: its name is a fact with its citations, and a
- * vector or a snippet of source would not be found again in pieces.
+ * Lines that are too long. In a test a single string may exceed the limit: its name is a fact with its citations, and
+ * splitting a vector or a snippet of source would make it hard to find.
  */
 const linesTooLong = ({ path, program, text }: Source): number => {
   const strings = new Map<number, number>()
@@ -50,7 +50,7 @@ const functionIssues = (source: Source): ReadonlyArray<string> => {
   return longest > most ? [`${source.path}: a function of ${longest} lines, more than ${most}`] : []
 }
 
-/** Files that need each other, types included; each circle once, in the order of its discovery. */
+/** Import cycles, types included; each cycle once, in the order of discovery. */
 const circles = (all: ReadonlyArray<Pick<Source, "path" | "imports">>): ReadonlyArray<string> => {
   const needs = new Map(
     all.map(({ imports, path }) => [

@@ -1,5 +1,5 @@
-// Where the pages of the project lead: a link's file is there, its section too, and so is each file of a README's
-// table. A file that is renamed takes the words about it along.
+// Links in the project's pages: a link's file and section exist, and so does each file in a README's table. Renaming a
+// file thus requires updating the text about it.
 import { existsSync } from "node:fs"
 import { join, posix } from "node:path"
 import { describe, expect, it } from "vitest"
@@ -34,7 +34,7 @@ const linkIssues = (
     return sectionsOf(file === "" ? text : read(target)).includes(section) ? [] : [`${path}: ${link}: no such section`]
   })
 
-/** The files that the first cells of a README's tables name and that are not below its folder. */
+/** Files in the first cells of a README's tables that are missing below its folder. */
 const tableIssues = (path: string, text: string, has: (path: string) => boolean): ReadonlyArray<string> =>
   [...prose(text).matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell]) =>
     [...cell!.matchAll(/`([\w/-]+\.(?:ts|mjs|sql|bin))`/g)].flatMap(([, named]) => {

@@ -1,9 +1,9 @@
-// Twenty look-ups of a reader new to the code: the obvious word, searched for in any case in the folder where one would
-// search, finds the file that implements it, and few enough others to read through.
+// Twenty look-ups of a reader new to the code: searching for the obvious word, in any case, in the obvious folder finds
+// the implementing file, and few enough others to read through.
 import { describe, expect, it } from "vitest"
 import { readText, textFiles } from "./sources.ts"
 
-/** Files that one search may find: a list that a reader reads. */
+/** Maximum number of files that one search may find, so that a reader can read the list. */
 const hitsMax = 45
 
 const lookups = [

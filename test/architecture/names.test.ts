@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest"
 import { eachNode, isNode, lineAt, type Node, parseSource, type Source, sourcesIn } from "./sources.ts"
 
-/** Types of the language that a reader takes for granted. */
+/** Built-in types that a reader takes for granted. */
 const builtIn = new Set(
   [
     "Array",
@@ -20,7 +20,7 @@ const builtIn = new Set(
   ].concat(["Record", "RegExp", "Set", "String", "Symbol", "Uint8Array", "WeakMap"])
 )
 
-/** Too general as a type's whole name: it does not say of what. */
+/** Too general as a type's whole name, because the subject is missing. */
 const general = new Set(["Journal", "Observation", "Standing"])
 
 const kinds = ["ClassDeclaration", "TSInterfaceDeclaration", "TSTypeAliasDeclaration"]
@@ -48,7 +48,7 @@ const nameIssues = (source: Source): ReadonlyArray<string> => {
   return issues
 }
 
-/** Names that several files of the kernel export a type under. */
+/** Type names that several files of the kernel export. */
 const twins = (all: ReadonlyArray<Source>): ReadonlyArray<string> =>
   [
     ...Map.groupBy(

@@ -78,7 +78,7 @@ describe("packages", () => {
       sourcesIn("kernel", "plugins").some(({ text }) => /import \{[^}]*\bSchema\b[^}]*\} from "effect"/.test(text))
     ).toBe(true)
     expect(uses(importedBy("test"), "vitest")).toBe(true)
-    // The tool server speaks by the official SDK, and on Node traces go through OpenTelemetry's own.
+    // The tool server uses the official SDK, and on Node traces go through OpenTelemetry's own.
     expect(["sdk", "server"].some((name) => uses(imported, `@modelcontextprotocol/${name}`))).toBe(true)
     expect(readText("runtime/platform/telemetrySent.ts")).toContain('await import("@opentelemetry/sdk-node")')
   })

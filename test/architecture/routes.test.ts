@@ -1,5 +1,5 @@
-// A route is declared once, by its owner (`kernel/http/Route.ts`): the kernel's HTTP folder names no path of a plugin,
-// and no plugin adds a route to the router by hand.
+// A route is declared once, by its owner (`kernel/http/Route.ts`): the kernel's HTTP folder contains no path of a
+// plugin, and no plugin adds a route to the router directly.
 import { describe, expect, it } from "vitest"
 import { eachNode, lineAt, type Node, parseSource, type Source, sourcesIn } from "./sources.ts"
 
@@ -23,7 +23,7 @@ const segmentsOf = (sources: ReadonlyArray<Source>): ReadonlySet<string> => {
   return found
 }
 
-/** Places of a source that name a plugin's path. */
+/** Places of a source that contain a plugin's path. */
 const namedIn = (source: Source, segments: ReadonlySet<string>): ReadonlyArray<string> => {
   const issues: Array<string> = []
   eachNode(source.program, (node, parent) => {

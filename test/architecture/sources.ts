@@ -95,5 +95,5 @@ export const sources: ReadonlyArray<Source> = textFiles
 export const sourcesIn = (...folders: ReadonlyArray<string>): ReadonlyArray<Source> =>
   sources.filter(({ path }) => folders.some((folder) => path.startsWith(`${folder}/`)))
 
-/** Whether a source is a module of a page: it runs in a browser, and on no runtime of ours. */
+/** True if a source is a page's module: it runs in a browser, and not on our runtimes. */
 export const isPage = (path: string): boolean => path.startsWith("plugins/dashboard/web/")

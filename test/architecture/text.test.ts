@@ -1,5 +1,5 @@
-// What no file of the project may contain: a path of a developer's machine, the address of a package registry, a
-// secret key, a merge conflict marker.
+// Forbidden in every file of the project: a path of a developer's machine, the address of a package registry, a secret
+// key, a merge conflict marker.
 import { describe, expect, it } from "vitest"
 import { readText, textFiles } from "./sources.ts"
 

@@ -1,4 +1,4 @@
-// The form of `kernel/decisions/trust.md`: every row is complete, and every test that it names exists.
+// The form of `kernel/decisions/trust.md`: every row is complete, and every test in it exists.
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"

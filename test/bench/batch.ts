@@ -1,11 +1,11 @@
-// `npm run bench -- batch`: what `batch-settlement` costs. A voucher's verification over HTTP, by the processor time of
-// the facilitator alone, with a bare server's and a signature's beside it, and the RPC calls and statements that it
-// makes; a paid call with a seller on this machine; the ledger transactions of a thousand calls of forty buyers, and
-// the same work by `exact`; what calls of the contract cost. Ledger, database, clients and seller are processes of
-// their own. Bars are on processor time and counts, so that load on the machine does not decide; what a voucher may
-// take is 0.35 ms where a signature takes 0.10 and a bare server 0.08, so it is held to as much of the two as measured
-// in turns with it. BENCH_PROFILE names a folder for a CPU profile of the facilitator; VOUCHERS is how many are sent in
-// a round.
+// `npm run bench -- batch`: the cost of `batch-settlement`. A voucher's verification over HTTP, by the processor time
+// of the facilitator only, compared with a bare server's and a signature's, and its RPC calls and statements; a paid
+// call with a seller on this machine; the ledger transactions of a thousand calls of forty buyers, and the same work by
+// `exact`; the cost of contract calls. Ledger, database, clients and seller are separate processes. Bars are on
+// processor time and counts, so that load on the machine does not decide. A voucher may take 0.35 ms on a machine with
+// 0.10 ms for a signature and 0.08 ms for a bare server; its bar is therefore the same ratio to the two as measured in
+// the same run. BENCH_PROFILE names a folder for a CPU profile of the facilitator; VOUCHERS is the number sent in a
+// round.
 import { cpus, loadavg } from "node:os"
 import process from "node:process"
 import type { BatchChannel } from "../support/batchBuyer.ts"
@@ -28,17 +28,17 @@ const warmRounds = 2
 const rounds = 5
 const clients = 32
 const deposit = 10_000_000n
-/** Payments by `exact`, each a transaction: a sample of a thousand. */
+/** Payments by `exact`, one transaction each: a sample for a thousand. */
 const exactPayments = 100
 
-/** 0.35 ms of 0.18: a voucher's processor time, of what a signature and a bare server's answer take together. */
+/** 0.35 ms of 0.18: ratio of a voucher's processor time to the sum of a signature and a bare server's answer. */
 const ofFloorMax = 0.35 / 0.18
-/** The same 0.18 ms: the vouchers that a core of that speed answers in a second. */
+/** The same 0.18 ms, to compute the vouchers that a core of that speed answers in a second. */
 const floorMillis = 0.18
 const perSecondMin = 2_000
 const callMillisMax = 10
 const transactionsMax = 45
-/** What an idle facilitator does is taken off by its mean, so a count may miss by this much a voucher. */
+/** The mean of an idle facilitator is subtracted, so a count may be off by this much per voucher. */
 const countSlack = 0.05
 
 interface Figures {
@@ -48,21 +48,21 @@ interface Figures {
   readonly signature: number
   readonly exact: Case
   readonly counted: VoucherCounts
-  /** Paid calls whose vouchers the facilitator verifies, and those that the seller verifies itself. */
+  /** Paid calls with vouchers that the facilitator verifies, and with vouchers that the seller verifies itself. */
   readonly asked: CallFigures
   readonly known: CallFigures
-  /** Milliseconds of claims of as many channels, and what each cost. */
+  /** Milliseconds of claims of this many channels, and the cost of each. */
   readonly claims: ReadonlyArray<readonly [channels: number, millis: number]>
 }
 
-/** Vouchers of all channels in turns, each above the last one of its channel. */
+/** Vouchers of all channels in turns, each above its channel's last one. */
 const bodiesOf = ({ batch }: BatchWorld, channels: ReadonlyArray<BatchChannel>): ReadonlyArray<string> =>
   Array.from({ length: vouchers }, (_, at) => {
     const channel = channels[at % channels.length]!
     return JSON.stringify(batch.body(channel, batch.pay(channel, BigInt(100 + at)), 10n))
   })
 
-/** Rounds of the facilitator and of a server that answers alone, in turns. */
+/** Alternating rounds of the facilitator and of a bare server. */
 const verifies = async (world: BatchWorld, subject: Subject, step: (what: string) => void) => {
   const floor = await world.startFloor()
   const measured: readonly [Array<Round>, Array<Round>] = [[], []]

@@ -1,7 +1,7 @@
-// What each cache is worth: hits of its lookups over the questions of two relevance sets, each asked once, and over a
-// day of a small service (questions by Zipf's law, a third with a filter, a listing changed now and then; payments that
-// are verified and settled; pages that are browsed); then the CPU time of the same questions with and without each
-// cache of a search, in turns. A cache whose removal costs less than 5 % is one to delete. Prints figures, has no bar.
+// The benefit of each cache: its hit rate over the questions of two relevance sets, each asked once, and over a day of
+// a small service (questions by Zipf's law, a third with a filter, an occasional change of a listing; verified and
+// settled payments; browsed pages). Then the CPU time of the same questions with and without each cache of a search,
+// alternating. A cache whose removal costs less than 5 % should be deleted. Prints figures, has no bar.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import process from "node:process"
@@ -12,7 +12,7 @@ import { ownSet } from "../relevance/judged.ts"
 import { untilIndexed } from "../relevance/untilIndexed.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 
-/** The caches that one search passes. */
+/** The caches of one search. */
 const ofSearch = [
   "rankings",
   "fits",
@@ -28,21 +28,21 @@ const ofSearch = [
   "session-marks",
   "filter-fingerprints"
 ]
-/** CACHES names some of them, with commas between. */
+/** CACHES lists some of them, separated by commas. */
 const compared = process.env["CACHES"]?.split(",") ?? ofSearch
 const questionsPerRound = Number(process.env["QUESTIONS"] ?? 120)
 const rounds = Number(process.env["ROUNDS"] ?? 4)
 const payments = 40
 const pages = 60
 
-/** Names of caches that answer nothing for now. */
+/** Names of the caches that are disabled now. */
 const off = new Set<string>()
 const lookup = LruCache.prototype.get
 LruCache.prototype.get = function (key, isValid) {
   return off.has(this.name) ? undefined : lookup.call(this, key, isValid)
 }
 
-/** The same numbers at each run. */
+/** The same numbers in each run. */
 const makeRandom = (seed: number) => () => {
   seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
   return seed / 2_147_483_648
@@ -53,7 +53,7 @@ const queries = sets.flatMap(({ queries }) => queries)
 const pathOf = (query: string, filters: Readonly<Record<string, string>>) =>
   `/discovery/search?${new URLSearchParams({ query, limit: "10", ...filters })}`
 
-/** Questions of a day: few are asked often. */
+/** Questions of a day: a few are asked often. */
 const dayOf = (count: number, seed: number): ReadonlyArray<string> => {
   const random = makeRandom(seed)
   return Array.from({ length: count }, () => {
@@ -125,7 +125,7 @@ const cpuMillis = () => {
 
 const median = (some: ReadonlyArray<number>) => some.toSorted((a, b) => a - b)[Math.floor(some.length / 2)]!
 
-/** CPU milliseconds of a question, with and without a cache, in turns. */
+/** CPU milliseconds of a question, with and without a cache, alternating. */
 const compare = Effect.fnUntraced(function* (facilitator: Facilitator, name: string) {
   const times: Record<"with" | "without", Array<number>> = { with: [], without: [] }
   for (let round = 0; round < rounds; round++)

@@ -1,4 +1,4 @@
-// Browsing 100,000 resources on PostgreSQL over HTTP, with eight clients: each filter alone, the deepest page against
+// Browsing 100,000 resources on PostgreSQL over HTTP, with eight clients: each filter, the deepest page compared with
 // the first, pagination under concurrent writes that must return each resource once, and the cost of metadata to a
 // verify. Prints its figures and whether they reach the bar: p50 ≤ 5 ms and p99 ≤ 25 ms for any one filter, a verify
 // with metadata within a tenth of one without.
@@ -22,7 +22,7 @@ const P99_BAR_MS = 25
 const assetOf = (rare: boolean) => (rare ? "CRAREASSET" : "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA")
 
 /**
- * Resources as if each had been paid for once: 5,000 sellers, one in ten an MCP tool, one in a thousand in a rare
+ * Resources as if each had been paid for once: 5,000 sellers, every tenth an MCP tool, every thousandth in a rare
  * asset.
  */
 const populate = (sql: SqlClient.SqlClient) =>
@@ -56,9 +56,9 @@ const populate = (sql: SqlClient.SqlClient) =>
     yield* sql`vacuum analyze catalog_activity`.unprepared
   })
 
-/** What a figure consists of. */
+/** The parts of a figure. */
 interface Figures extends LoadFigures {
-  /** Milliseconds of processor time for one answer: what a busy machine does not blur. */
+  /** Milliseconds of processor time per answer, which a busy machine does not blur. */
   readonly serverCpu: number
   readonly databaseCpu: number
 }
@@ -66,7 +66,7 @@ interface Figures extends LoadFigures {
 interface World {
   readonly facilitator: Facilitator
   readonly load: Load
-  /** Seconds of processor time that the database's processes have used. */
+  /** Processor time in seconds that the database's processes have used. */
   readonly databaseCpu: () => number
 }
 
@@ -76,7 +76,7 @@ const get = async (url: string): Promise<any> => {
   return response.json()
 }
 
-/** The server's processes, found by a backend's parent; zero where there is no /proc. */
+/** Finds the server's processes by a backend's parent; zero without /proc. */
 const databaseCpuOf = (backend: number) => {
   const fieldsOf = (pid: number | string): ReadonlyArray<string> => {
     try {
@@ -98,7 +98,7 @@ const databaseCpuOf = (backend: number) => {
           .reduce((sum, fields) => sum + ticks(fields), 0) / 100
 }
 
-/** Eight clients ask for a few seconds, one question after another each. */
+/** Eight clients send requests for a few seconds, each one after another. */
 const measure = async (
   { databaseCpu, facilitator, load }: World,
   paths: ReadonlyArray<string>,
@@ -124,7 +124,7 @@ const measure = async (
 const many = (make: (at: number) => string, count = 1_000): ReadonlyArray<string> =>
   Array.from({ length: count }, (_, at) => make(at))
 
-/** What the formula of `populate` makes of prices: common assets of at most so much. */
+/** Number of prices up to a limit among common assets, by the formula of `populate`. */
 const pricedAtMost = (price: number): number => {
   let count = 0
   for (let id = 1; id <= RESOURCES; id++) if (id % 1_000 !== 0 && (id * 7_919) % 1_000_000 <= price) count += 1
@@ -134,13 +134,11 @@ const pricedAtMost = (price: number): number => {
 interface Filter {
   readonly name: string
   readonly queries: ReadonlyArray<string>
-  /** Resources that the first of the queries matches. */
+  /** Resources that match the first of the queries. */
   readonly total: number
 }
 
-/**
- * Each filter of the specification alone, with common and rare values, and with many values where sellers have many.
- */
+/** Each filter of the specification, with common and rare values, and with many values if sellers have many. */
 const filters: ReadonlyArray<Filter> = [
   { name: "no filter", queries: [""], total: RESOURCES },
   { name: "type=http", queries: ["type=http"], total: RESOURCES * 0.9 },
@@ -172,7 +170,10 @@ const line = (name: string, { clientCpu, databaseCpu, p50, p99, rate, serverCpu 
   `${Math.round(rate).toString().padStart(6)}/s   processor ms: ${serverCpu.toFixed(2)} server, ` +
   `${databaseCpu.toFixed(2)} database, ${clientCpu.toFixed(2)} clients`
 
-/** Other work on the same processors blurs a round: one that misses is measured again, and every round is printed. */
+/**
+ * Other work on the same processors blurs a round, so a round that misses its bar is measured again, and every round is
+ * printed.
+ */
 const measureUntil = async (
   world: World,
   name: string,
@@ -188,7 +189,7 @@ const measureUntil = async (
   return false
 }
 
-/** Reads every page while another client keeps writing; true when each resource of the snapshot came once. */
+/** Reads every page while another client keeps writing; true if each resource of the snapshot came once. */
 const traverse = (facilitator: Facilitator) =>
   Effect.gen(function* () {
     const base = `${facilitator.url}/discovery/resources`
@@ -234,7 +235,7 @@ const traverse = (facilitator: Facilitator) =>
 const quantile = (sorted: ReadonlyArray<number>, q: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN
 
-/** Times of verifies with and without metadata, taken in turns so that the machine's moods fall on both. */
+/** Times of verifies with and without metadata, alternating, so that changes in the machine's load affect both. */
 const verifies = (facilitator: Facilitator) =>
   Effect.gen(function* () {
     const payer = yield* facilitator.account()
@@ -244,7 +245,7 @@ const verifies = (facilitator: Facilitator) =>
     yield* verified(facilitator, listed)
     const times = { plain: [] as Array<number>, listed: [] as Array<number> }
     for (let round = 0; round < 1_500; round++) {
-      // The authorization lives for a minute of ledgers; both bodies carry one of their own.
+      // The authorization lives for a minute of ledgers; each body has its own.
       for (const kind of round % 2 === 0 ? (["plain", "listed"] as const) : (["listed", "plain"] as const)) {
         const paymentPayload =
           kind === "plain"
@@ -260,7 +261,7 @@ const verifies = (facilitator: Facilitator) =>
         times[kind].push(performance.now() - from)
       }
     }
-    // The lower quartile: what the work takes when the machine does nothing else meanwhile.
+    // The lower quartile: the time on an otherwise idle machine.
     const quiet = (list: Array<number>) =>
       quantile(
         list.sort((a, b) => a - b),
@@ -269,7 +270,7 @@ const verifies = (facilitator: Facilitator) =>
     return { plain: quiet(times.plain), listed: quiet(times.listed) }
   })
 
-/** Cursors at places all over the catalog, the deepest ones last. */
+/** Cursors across the catalog, the deepest ones last. */
 const cursorsOf = (base: string) =>
   Promise.all(
     Array.from({ length: 20 }, async (_, at) => {

@@ -1,10 +1,9 @@
-// `npm run bench -- closes`: how late the embedded ledger closes beside simulations that take long. `tollkeeper ledger`
-// runs as a process of its own and closes every second, first alone, then while eight clients simulate uploads of
-// 90 KB and six simulate contracts that burn memory until they are stopped, each again as soon as it is answered. A
-// close is as late as a client sees its ledger beyond a second after the one before, so that what the machine does
-// besides counts too. Two bars, and the status is 0 only when both hold: what the simulations add to the lateness, and
-// the processor time of one simulation, for one at most runs before a close that is due; a busy machine blurs only the
-// first.
+// `npm run bench -- closes`: how late the embedded ledger closes during long simulations. `tollkeeper ledger` runs as a
+// separate process and closes every second, first undisturbed, then while eight clients simulate uploads of 90 KB and
+// six simulate contracts that burn memory until they are stopped, each again after its answer. The lateness of a close
+// is what a client sees beyond a second after the previous one, so other work of the machine counts too. Two bars, and
+// the status is 0 only if both hold: the additional lateness due to the simulations, and the processor time of one
+// simulation, because at most one runs before a due close. A busy machine only blurs the first.
 import { Account, Contract, Keypair, Networks, Operation, TransactionBuilder, type xdr } from "@stellar/stellar-sdk"
 import process from "node:process"
 import { startProgram } from "../conformance/programs.ts"
@@ -19,9 +18,9 @@ import { root } from "./rig/program.ts"
 const closeMillis = 1_000
 const closesAlone = 15
 const closesBeside = 40
-/** What simulations may add to the lateness of nineteen in twenty closes. */
+/** Maximum additional lateness of nineteen in twenty closes. */
 const addedMillisMax = 300
-/** Simulations of each kind whose processor time is measured; the quickest counts. */
+/** Number of simulations of each kind that are measured; the fastest counts. */
 const measured = 4
 const uploadClients = 8
 const burningClients = 6
@@ -30,7 +29,7 @@ const uploadBytes = 90_000
 
 const i32 = (value: number): Array<number> => [0x41, ...signed(BigInt(value))]
 const pages = 40
-/** Writes all over its memory, 2.5 MB, again and again, until the limit of instructions or of time ends it. */
+/** Writes to all of its memory, 2.5 MB, repeatedly, until the limit of instructions or of time ends it. */
 const burning = contract({
   body: [0x03, 0x40, ...i32(0), ...i32(7), ...i32(pages * 65_536), 0xfc, 0x0b, 0, 0x0c, 0, 0x0b, ...VOID_BODY],
   memory: [0, ...leb(pages)]
@@ -56,7 +55,7 @@ const latenessOf = async (url: string, closes: number): Promise<ReadonlyArray<nu
     const now = performance.now()
     if (sequence > known) {
       const before = seenAt.at(-1)
-      // Ledgers that were closed between two polls share the time between them.
+      // Ledgers that were closed between two polls share the time between these.
       if (before !== undefined)
         for (let n = known; n < sequence; n++) late.push((now - before) / (sequence - known) - closeMillis)
       seenAt.push(now)
@@ -78,7 +77,7 @@ const envelopeOf = (operation: xdr.Operation): string =>
     .toEnvelope()
     .toXdr("base64")
 
-/** What the clients simulate, one an envelope. */
+/** The clients' simulations, one per envelope. */
 const envelopes = async (url: string): Promise<ReadonlyArray<string>> => {
   const burners: Array<string> = []
   const deployer = Keypair.random()

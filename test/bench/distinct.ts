@@ -1,8 +1,7 @@
-// What a flood of distinct names costs in memory: a real facilitator behind a trusted proxy is asked once by each of
-// DISTINCT callers (default 1,000,000), each with an address, a path, an origin, a bearer key, a payer and an
-// identifier of its own, and the heap after a full collection is compared with that before. Every map that is filled by
-// callers is bounded, so the heap is level from a hundred thousand on. Bar: 160 MB above the start, and 16 MB above its
-// reading at a tenth of the callers.
+// The memory cost of a flood of distinct names: a real facilitator behind a trusted proxy gets one request from each of
+// DISTINCT callers (default 1,000,000), each with its own address, path, origin, bearer key, payer and identifier. The
+// heap after a full collection is compared with the heap before. Every map that callers fill is bounded, so the heap is
+// level from a hundred thousand on. Bar: 160 MB above the start, and 16 MB above its reading at a tenth of the callers.
 import { Effect } from "effect"
 import { connect } from "node:net"
 import process from "node:process"
@@ -11,7 +10,7 @@ import { runInNewContext } from "node:vm"
 import { startFacilitator } from "../support/facilitator.ts"
 
 const distinct = Number(process.env["DISTINCT"] ?? 1_000_000)
-/** Requests that are written before their answers are awaited. */
+/** Requests written before their answers are awaited. */
 const pipelined = 64
 const growthMaxMegabytes = 160
 const driftMaxMegabytes = 16
@@ -55,7 +54,7 @@ const bodyOf = (index: number): string => {
   })
 }
 
-/** A verify, a read of the catalog, or an unknown path, each by a caller that was never seen. */
+/** A verify, a read of the catalog, or an unknown path, each by a new caller. */
 const requestOf = (index: number, host: string): string => {
   const address = `${((index >>> 16) % 200) + 11}.${(index >>> 8) & 255}.${index & 255}.7`
   const head = [
@@ -74,7 +73,7 @@ const requestOf = (index: number, host: string): string => {
   return `GET ${path} HTTP/1.1\r\n${head.join("\r\n")}\r\n\r\n`
 }
 
-/** Sends these callers' requests over one connection, some at a time. */
+/** Sends these callers' requests over one connection, several at a time. */
 const flood = (port: number, from: number, to: number): Promise<void> =>
   new Promise((resolve, reject) => {
     const host = `127.0.0.1:${port}`

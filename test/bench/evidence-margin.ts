@@ -1,8 +1,8 @@
-// `npm run bench -- evidence-margin [shared | own [MARGIN,…]]`: what `search.evidence_margin` costs the ranking. In
-// each relevance set half of the listings, by a hash of their names, have evidence, and then the other half: evidence
-// that says nothing of relevance, so that the right answer is as often behind the margin as before it. Prints for each
+// `npm run bench -- evidence-margin [shared | own [MARGIN,…]]`: the cost of `search.evidence_margin` to the ranking. In
+// each relevance set half of the listings, by a hash of their names, have evidence, and then the other half. This
+// evidence is independent of relevance, so the right answer is as often behind the margin as before it. Prints for each
 // margin nDCG@10 of the shared set and the shares of the own sets' questions with a right answer first and among three,
-// without a key. The bar is that the shipped margin costs at most two points of each against none.
+// without a key. The bar: the shipped margin costs at most two points of each, compared with no margin.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -54,7 +54,7 @@ const measure = Effect.fnUntraced(function* (set: Dataset, margin: number, half:
   return { ndcg: of("ndcg"), first: of("first"), three: of("three"), questions: each.length } satisfies Figures
 })
 
-/** Over some sets and both halves, each question as much as another. */
+/** Over some sets and both halves, with equal weight for each question. */
 const over = (sets: ReadonlyArray<Dataset>, margin: number) =>
   Effect.runPromise(
     Effect.forEach(

@@ -1,9 +1,8 @@
-// `npm run bench -- growth`: the cost of a verify and a settle beside 1,000, 10,000 and 100,000 ended settlements and
-// listed resources, and beside 10, 100 and 1,000 open settlements, on PostgreSQL. Rows are renamed copies of real ones,
-// so they are as large as real payments leave. A cost is processor time of facilitator and database together, less what
-// both use when idle; it must not grow with a power above 0.1. Prints the disk space of one settlement and of one
-// resource. `--quick` stops at 10,000 and 100. The last line has the exponents; the status is 0 only when every bar
-// holds.
+// `npm run bench -- growth`: the cost of a verify and a settle with 1,000, 10,000 and 100,000 ended settlements and
+// listed resources, and with 10, 100 and 1,000 open settlements, on PostgreSQL. Rows are renamed copies of real ones,
+// so they are as large as real payments leave. A cost is processor time of facilitator and database together, minus
+// their idle use; it must not grow with a power above 0.1. Prints the disk space of one settlement and of one resource.
+// `--quick` stops at 10,000 and 100. The last line has the exponents; the status is 0 only if every bar holds.
 import process from "node:process"
 import { parseArgs } from "node:util"
 import { measureRound, signed } from "./payments/measure.ts"
@@ -19,7 +18,7 @@ interface Plan {
   readonly open: ReadonlyArray<number>
   readonly verifies: number
   readonly settles: number
-  /** Of which the cheapest counts: a busy machine only ever adds. */
+  /** The cheapest round counts: a busy machine only adds time. */
   readonly rounds: number
 }
 
@@ -27,14 +26,14 @@ const exponentMax = 0.1
 const channels = 20
 const idleMillis = 3_000
 
-/** Columns of a table but those that the database fills itself. */
+/** Columns of a table except those that the database fills itself. */
 const columnsOf = async (database: BenchDatabase, table: string): Promise<ReadonlyArray<string>> =>
   (
     await database.query(`select column_name as name from information_schema.columns
       where table_name = '${table}' and is_identity = 'NO' order by ordinal_position`)
   ).map(({ name }) => name as string)
 
-/** Copies the template's row as often as `from` has rows, with other values (SQL) in some columns. */
+/** Copies the template's row once for each row of `from`, with other values (SQL) in some columns. */
 const copy = async (
   database: BenchDatabase,
   table: string,
@@ -48,7 +47,7 @@ const copy = async (
 
 const hash = (of: string) => `encode(sha256(convert_to(${of}, 'UTF8')), 'hex')`
 
-/** What the copies are named by: a number and an id each. */
+/** Names of the copies: a number and an id each. */
 const begin = async (database: BenchDatabase, first: number, last: number): Promise<void> => {
   await database.query("drop table if exists bench_new")
   await database.query(`create table bench_new as
@@ -150,7 +149,7 @@ const untilRead = async (database: BenchDatabase): Promise<void> => {
   }
 }
 
-/** Every settlement has left what one leaves: an attempt, two facts, a row of analytics. */
+/** Asserts that every settlement has its complete rows: an attempt, two facts, a row of analytics. */
 const isWhole = async (database: BenchDatabase, least: number): Promise<void> => {
   const [row] = await database.query(`select (select count(*)::int from kernel_settlements) as settlements,
     (select count(*)::int from kernel_attempts) as attempts, (select count(*)::int / 2 from kernel_facts
@@ -172,7 +171,7 @@ interface Cost {
 
 const costOf = async (world: World, subject: Subject, plan: Plan, rows: number): Promise<Cost> => {
   const clock = () => processorMillis(subject.pid) + familyMillis(world.databasePid)
-  // What filled the tables has pushed other code and data aside.
+  // Filling the tables has evicted other code and data from caches.
   await warm(world, [{ subject }], 300)
   await pause(1_000)
   const before = clock()
@@ -196,7 +195,7 @@ const costOf = async (world: World, subject: Subject, plan: Plan, rows: number):
   return { rows, verify: Math.min(...costs.verify), settle: Math.min(...costs.settle), idle }
 }
 
-/** The power of the number of rows with which a cost grows, by least squares over the logarithms. */
+/** The exponent with which a cost grows with the number of rows, by least squares over the logarithms. */
 export const exponentOf = (points: ReadonlyArray<{ readonly rows: number; readonly cost: number }>): number => {
   const logs = points.map(({ cost, rows }) => ({ x: Math.log(rows), y: Math.log(cost) }))
   const mean = (pick: (one: { x: number; y: number }) => number) =>
@@ -230,7 +229,7 @@ interface Part {
   readonly progress: Progress
 }
 
-/** One payment of each kind, so that there is something to copy. */
+/** One payment of each kind, as a template for the copies. */
 const beginnings = async ({ database, subject, world }: Part): Promise<void> => {
   await warm(world, [{ subject }], 600)
   for (const kind of ["plain", "metadata"] as const) {

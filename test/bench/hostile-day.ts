@@ -1,6 +1,6 @@
-// `npm run bench -- hostile-day`: 10,000 declarations of spam by 500 free payers beside 50 honest sellers. Prints what
-// became of each, and then the same over HTTP in a sample. The bar is that every honest listing is right, found, and
-// within its quota, and that no honest declaration was refused.
+// `npm run bench -- hostile-day`: 10,000 spam declarations by 500 free payers, together with 50 honest sellers. Prints
+// the outcome of each, and then the same over HTTP in a sample. The bar: every honest listing is right, found, and
+// within its quota, and no honest declaration was refused.
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Facts } from "../../kernel/facts/Facts.ts"

@@ -1,6 +1,6 @@
-// `npm run bench -- hostile-week [DECLARATIONS [SELLERS [DAYS]]]`: 50 honest sellers of six kinds beside 2,000 hostile
-// declarations of twelve kinds over seven simulated days. The bar is that at the end of each day every honest listing
-// is found, right, and on the first page for its own question.
+// `npm run bench -- hostile-week [DECLARATIONS [SELLERS [DAYS]]]`: 50 honest sellers of six kinds and 2,000 hostile
+// declarations of twelve kinds over seven simulated days. The bar: at the end of each day every honest listing is
+// found, right, and on the first page for its own question.
 import { hostileWeek } from "./hostileWeek.ts"
 
 export const bench = async (): Promise<boolean> => {

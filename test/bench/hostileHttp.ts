@@ -1,6 +1,7 @@
-// The hostile day over HTTP, in a sample: free payers have spam verified, twenty declarations each, of made-up origins,
-// below the honest sellers' origins, and in the very names of their listings, while the honest sellers list, are paid
-// and raise their prices. The facilitator, its ledger and the sellers' origins are real; every payment is signed.
+// A sample of the hostile day over HTTP: free payers have spam verified, twenty declarations each, with invented
+// origins, below the honest sellers' origins, and with the same names as their listings, while the honest sellers list,
+// are paid and raise their prices. The facilitator, its ledger and the sellers' origins are real; every payment is
+// signed.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { testnetUsdc } from "../support/buyer.ts"
@@ -26,10 +27,10 @@ export interface HttpSample {
     readonly right: number
     readonly first: number
     readonly refused: number
-    /** Of each that is not right: when its origin was asked and will be, and what it said. */
+    /** For each wrong listing: the past and next probe of its origin, and the origin's answer. */
     readonly wrong: ReadonlyArray<string>
   }
-  /** Milliseconds of CPU of one verify with spam, everything in this process included. */
+  /** Milliseconds of CPU of one verify with spam, including everything in this process. */
   readonly cpuOfSpam: number
 }
 

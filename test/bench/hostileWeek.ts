@@ -1,6 +1,6 @@
-// A hostile week over HTTP: honest sellers of six kinds (a GET page, POST alone, a tool, no origin that answers, signed
-// by the paid account, documents) beside free payers that verify declarations of twelve hostile kinds against them. At
-// the end of each simulated day every honest listing is resolved and searched for by its own question. Facilitator,
+// A hostile week over HTTP: honest sellers of six kinds (a GET page, only POST, a tool, an origin that does not answer,
+// signed by the paid account, documents) and free payers that verify declarations of twelve hostile kinds against them.
+// At the end of each simulated day every honest listing is resolved and searched for by its own question. Facilitator,
 // ledger, origins and search are real; a day is a round of declarations, payments and due probes.
 import { NodeServices } from "@effect/platform-node"
 import type { Keypair } from "@stellar/stellar-sdk"
@@ -27,7 +27,10 @@ export interface WeekOptions {
   readonly database?: "pglite" | "postgres"
 }
 
-/** Of one day: honest listings that resolve in their own words, and that are on the first page for their question. */
+/**
+ * One day's honest listings: how many resolve with their own text, and how many are on the first page for their
+ * question.
+ */
 export interface DayFigures {
   readonly right: number
   readonly first: number
@@ -49,7 +52,7 @@ const things = [
 const services = ["forecast by the hour", "photo appraisal", "price history", "route planner", "licence check"]
 const kinds = ["page", "post", "tool", "silent", "signed", "documents"] as const
 
-/** Seconds in which probes and indexes must have caught up at a day's end. */
+/** Seconds that probes and indexes have to catch up at a day's end. */
 const triesMax = 15
 
 interface Seller {
@@ -93,7 +96,7 @@ const padding = (at: number): string =>
     .map((text) => text.slice(0, 9))
     .join(" ")
 
-/** One hostile declaration; each kind in turn. */
+/** One hostile declaration; the kinds take turns. */
 const hostileOf = (seller: Seller, mine: string, at: number, subjects: string): Json => {
   const { account, description, url } = seller
   const payTo = account.publicKey()
@@ -141,7 +144,7 @@ const run = Effect.fnUntraced(function* ({ database = "pglite", days, hostile, s
     // Busy and pending are retried with the same payment, as a seller does.
     yield* eventually(facilitator.settle(body), ({ json }) => json.success === true)
     if (kind !== "signed") return
-    // What settled is shown; its hash is what the account signs.
+    // A settled payment is shown; the account signs its hash.
     const explained = yield* eventually(explain(facilitator, url), ({ listings }) => listings[0]?.version > 0)
     const signature = sign(account, explained["listings"][0].versionHash)
     yield* facilitator.verify(yield* declaring(facilitator, { ...one, extension: { ...extension, signature } }))
@@ -177,7 +180,7 @@ const run = Effect.fnUntraced(function* ({ database = "pglite", days, hostile, s
       concurrency: 4,
       discard: true
     })
-    // Two rounds of probes, as a day brings them, and the indexes have read what changed.
+    // Two rounds of probes, as on a real day. Afterwards the indexes contain the changes.
     for (const _ of [1, 2]) {
       yield* facilitator.sql`update catalog_probes set due_at = now()`
       yield* Effect.sleep("5 seconds")

@@ -1,6 +1,6 @@
-// The load of a bench, made in a process of its own so that it takes nothing from the one that is measured but the
-// processor: raw HTTP/1.1 over keep-alive sockets, one question after another on each. An answer that is not 200, or
-// shorter than was said, ends the measurement: nothing is fast by being empty.
+// Generates a bench's load in a separate process, so that it shares only the processor with the measured one: raw
+// HTTP/1.1 over keep-alive sockets, one request after another on each. An answer that is not 200, or shorter than
+// declared, ends the measurement, so that empty answers cannot count as fast.
 import { type ChildProcess, fork } from "node:child_process"
 import { connect, type Socket } from "node:net"
 import process from "node:process"
@@ -8,32 +8,32 @@ import { fileURLToPath } from "node:url"
 
 export interface LoadOrder {
   readonly port: number
-  /** Asked in turns by all clients together. */
+  /** Requested in turns by all clients together. */
   readonly paths: ReadonlyArray<string>
   readonly clients: number
   readonly seconds: number
-  /** Bytes of a body at least. */
+  /** Minimum bytes of a body. */
   readonly bytesMin: number
 }
 
 export interface LoadFigures {
   readonly p50: number
   readonly p99: number
-  /** Answers a second. */
+  /** Answers per second. */
   readonly rate: number
   readonly answers: number
-  /** Milliseconds of processor time of the clients, for one answer. */
+  /** Milliseconds of the clients' processor time per answer. */
   readonly clientCpu: number
 }
 
 type Reply = { readonly figures: LoadFigures } | { readonly error: string }
 
-/** Asked for so long before anything counts. */
+/** Warm-up time before anything counts. */
 export const WARM_SECONDS = 0.5
 
 const headEnd = Buffer.from("\r\n\r\n")
 
-/** One question on an open socket; the time it took in milliseconds. */
+/** Sends one request on an open socket; returns its time in milliseconds. */
 const ask = (socket: Socket, request: Buffer, bytesMin: number): Promise<number> =>
   new Promise((resolve, reject) => {
     const from = performance.now()
@@ -115,7 +115,7 @@ export interface Load {
   readonly stop: () => void
 }
 
-/** Starts the process that asks. */
+/** Starts the client process. */
 export const startLoad = (): Load => {
   const child: ChildProcess = fork(fileURLToPath(import.meta.url), ["clients"], { stdio: "inherit", execArgv: [] })
   return {

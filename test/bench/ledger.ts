@@ -1,7 +1,7 @@
-// `npm run bench -- ledger`: what the embedded ledger costs. Enforcing simulations of a signed payment through its HTTP
-// handler; closing ledgers full of contract payments, each by its own account; and what `tollkeeper ledger` takes to
-// start, small and with a hundred thousand accounts. Rates are by the second of processor time of the whole process,
-// helper threads included, which a busy machine hardly blurs. The status is 0 only when every bar holds.
+// `npm run bench -- ledger`: the cost of the embedded ledger. Enforcing simulations of a signed payment through its
+// HTTP handler; closing ledgers full of contract payments, each by its own account; and the start of `tollkeeper
+// ledger`, small and with a hundred thousand accounts. Rates are per second of processor time of the whole process,
+// including helper threads, which a busy machine hardly blurs. The status is 0 only if every bar holds.
 import { Address, authorizeEntry, Contract, Keypair, nativeToScVal, xdr } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -42,7 +42,7 @@ const ownMillis = (): number => {
   return (system + user) / 1_000
 }
 
-/** Things per second of processor time. */
+/** Items per second of processor time. */
 const rateOf = Effect.fnUntraced(function* (count: number, work: Effect.Effect<unknown>) {
   const from = ownMillis()
   yield* work
@@ -54,7 +54,7 @@ const usdc = new Contract(USDC_CONTRACT)
 const transferOf = (from: string, to: string) =>
   usdc.call("transfer", new Address(from).toScVal(), new Address(to).toScVal(), nativeToScVal(10n, { type: "i128" }))
 
-/** The body of a request that simulates a payment whose authorization is signed. */
+/** The body of a request that simulates a payment with a signed authorization. */
 const simulation = Effect.gen(function* () {
   const ledger = yield* LocalLedger
   const [payer, payee, sponsor] = ["payer", "payee", "sponsor"].map(keypair) as [Keypair, Keypair, Keypair]
@@ -94,7 +94,7 @@ const simulations = Effect.gen(function* () {
   return best
 })
 
-/** Contract payments by as many accounts as there are payments, in as many ledgers as they need. */
+/** Contract payments, each by a different account, in as many ledgers as they need. */
 const closes = Effect.gen(function* () {
   const ledger = yield* LocalLedger
   const payee = keypair("payee")
@@ -146,7 +146,7 @@ const reported = (log: string): string => {
   }
 }
 
-/** Processor time until the ledger says where it is, and what it holds when it has answered. */
+/** Processor time until the ledger prints its address, and its memory after its first answer. */
 const start = async (folder: string, name: string, words: ReadonlyArray<string>): Promise<Started> => {
   const log = join(folder, `${name}.log`)
   const bootstrap = [join(root, "runtime", "run.mjs"), "runtime/cli.mjs", "ledger", "--port", "0", ...words]
@@ -166,7 +166,7 @@ const start = async (folder: string, name: string, words: ReadonlyArray<string>)
   }
 }
 
-/** Adds accounts to the snapshot of a kept ledger. */
+/** Adds accounts to the snapshot of a stored ledger. */
 const fill = Effect.fnUntraced(function* (state: string) {
   const crypto = yield* Crypto
   const file = join(state, "snapshot.json")
@@ -191,7 +191,7 @@ const fill = Effect.fnUntraced(function* (state: string) {
 const inMemory = <A>(work: Effect.Effect<A, any, any>): Promise<A> =>
   Effect.runPromise(work.pipe(Effect.provide(ledgerLayer())) as Effect.Effect<A>)
 
-/** Prints the figures, and says whether they reach their bars. */
+/** Prints the figures; returns whether they reach their bars. */
 export const bench = async (): Promise<boolean> => {
   const all: Array<Bar> = []
   const say = (...some: ReadonlyArray<Bar>): void => {

@@ -1,8 +1,7 @@
-// Ten times as many payments as there is capacity for, for a minute, over HTTP: a ledger, a PostgreSQL and a
-// facilitator as processes of their own, and this one as the load. What the channels carry is measured first, with as
-// many callers as keep them busy; then payments come at ten times that rate, whether earlier ones were answered or not,
-// from one key, while another key's five come in between. Refusals must be quick, goodput near the capacity, and the
-// five settled.
+// Ten times as many payments as the capacity, for a minute, over HTTP: a ledger, a PostgreSQL and a facilitator as
+// separate processes, and this one as the load. First the capacity of the channels is measured, with enough callers to
+// keep them busy. Then payments come at ten times that rate, independent of earlier answers, from one key, while
+// another key's five come in between. Refusals must be quick, goodput near the capacity, and the five settled.
 import { Keypair } from "@stellar/stellar-sdk"
 import { Agent, request } from "node:http"
 import { readFileSync } from "node:fs"
@@ -41,7 +40,7 @@ interface Answer {
   readonly millis: number
 }
 
-/** A facilitator with its surroundings, and ways to pay at it. */
+/** A facilitator with its surroundings, and functions to pay at it. */
 const startWorld = async (programs: Array<Program>, databaseUrl: string, state: string) => {
   const [ledgerPort, port] = [await freePort(), await freePort()]
   const ledgerUrl = `http://127.0.0.1:${ledgerPort}`
@@ -93,7 +92,7 @@ const startWorld = async (programs: Array<Program>, databaseUrl: string, state: 
   return { pay, stop: () => (clearInterval(following), agent.destroy()) }
 }
 
-/** One settle; its time runs from the moment its last byte is handed to the socket. */
+/** One settle; its time starts when its last byte is passed to the socket. */
 const post = (agent: Agent, port: number, name: string, body: string): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const from = performance.now()
@@ -116,7 +115,7 @@ const post = (agent: Agent, port: number, name: string, body: string): Promise<A
     sent.end(body)
   })
 
-/** Processor time that a process has used, in milliseconds; NaN where the system does not report it. */
+/** Processor time that a process has used, in milliseconds; NaN if the system does not report it. */
 const processorMillis = (pid: number): number => {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ")
@@ -128,7 +127,7 @@ const processorMillis = (pid: number): number => {
 
 type Pay = (name: string) => Promise<Answer>
 
-/** Settlements a second with twice as many callers as channels, each paying again as soon as it was answered. */
+/** Settlements per second with twice as many callers as channels, each paying again after its answer. */
 const measureCapacity = async (pay: Pay): Promise<number> => {
   const warm = performance.now() + 5_000
   const end = warm + capacitySeconds * 1_000
@@ -145,7 +144,7 @@ const measureCapacity = async (pay: Pay): Promise<number> => {
   return settled / capacitySeconds
 }
 
-/** Payments at a rate, whether earlier ones were answered or not. */
+/** Payments at a rate, independent of earlier answers. */
 const overload = async (pay: Pay, perSecond: number) => {
   const running: Array<Promise<Answer>> = []
   const calm: Array<Promise<Answer>> = []

@@ -1,15 +1,16 @@
-// `npm run bench -- payments`: this facilitator beside the official `@x402/stellar` class behind express, each in a
-// process of its own, on one ledger in one run. Payments are signed in advance, both are warm, rounds alternate, and
+// `npm run bench -- payments`: compares this facilitator with the official `@x402/stellar` class behind express, each
+// in a separate process, on one ledger in one run. Payments are signed in advance, both are warm, rounds alternate, and
 // the bars are on processor time per payment and on ratios, so that load on the machine does not decide. `--quick` is a
-// sample of about four minutes, `--busy` only a hundred channels at their limit, `--deno` runs ours on Deno. Figures go
-// to dist/bench as JSON and as a page, except those of `--busy`. The last line has the ratios; the status is 0 only
-// when every bar holds.
+// sample of about four minutes, `--busy` only a hundred channels at their limit, `--deno` runs ours on Deno. `--beside
+// FOLDER` measures verify and settle beside those of another checkout instead of the class. Figures go to dist/bench as
+// JSON and as a page, except those of `--busy` and `--beside`. The last line has the ratios; the status is 0 only if
+// every bar holds.
 import { mkdirSync, writeFileSync } from "node:fs"
 import { cpus, loadavg } from "node:os"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 import process from "node:process"
 import { parseArgs } from "node:util"
-import { check, verifyBusy } from "./payments/bars.ts"
+import { check, verifyBeside, verifyBusy } from "./payments/bars.ts"
 import { countAll } from "./payments/counted.ts"
 import { signatureMillis } from "./payments/floor.ts"
 import { type Measured, printing, settleLines } from "./payments/lines.ts"
@@ -60,7 +61,8 @@ const optionsOf = () =>
     options: {
       quick: { type: "boolean", default: false },
       busy: { type: "boolean", default: false },
-      deno: { type: "boolean", default: false }
+      deno: { type: "boolean", default: false },
+      beside: { type: "string" }
     }
   }).values
 
@@ -101,14 +103,38 @@ const benchBusy = async (world: World, progress: Progress) => {
   return verifyBusy(measured)
 }
 
+/** Verify and settle of this checkout and another one, in turns. */
+const benchBeside = async (world: World, checkout: string, quick: boolean, progress: Progress) => {
+  const plan = planOf({ quick })
+  const step = (what: string) => progress.step(what)
+  step("starting both facilitators")
+  const ours = await world.startOurs({ name: "tollkeeper", channels: channelsBeside })
+  const before = await world.startOurs({ name: "before", channels: channelsBeside, checkout: resolve(checkout) })
+  step("warming")
+  await warm(world, [{ subject: ours }, { subject: before }], plan.warmVerifies)
+  const [one, two] = await alternate(
+    world,
+    [ours, before].map((subject) => ({ name: "verify", subject, kind: "plain" as const })),
+    plan.verify,
+    step
+  )
+  const settle = await settleBeside(world, ours, before, plan, step)
+  return verifyBeside({ ours: one!, before: two! }, settle)
+}
+
 export const bench = async (): Promise<boolean> => {
-  const { busy: isBusyAlone, deno, quick } = optionsOf()
+  const { beside, busy: isBusyAlone, deno, quick } = optionsOf()
   const progress = new Progress("payments", isBusyAlone ? 2 : quick ? 27 : 52)
   const world = await startWorld({ deno, say: (line) => progress.say(line) })
   try {
     const machine = `${cpus().length} × ${cpus()[0]?.model.trim() ?? "unknown"}, load ${loadavg()[0]!.toFixed(1)}`
     progress.say(`payments: on ${machine}; ${world.database}; ours on ${deno ? "Deno" : `Node ${process.version}`}`)
-    const bars = isBusyAlone ? await benchBusy(world, progress) : await benchAll(world, deno, quick, machine, progress)
+    const bars =
+      beside !== undefined
+        ? await benchBeside(world, beside, quick, progress)
+        : isBusyAlone
+          ? await benchBusy(world, progress)
+          : await benchAll(world, deno, quick, machine, progress)
     console.log(summary(bars))
     return bars.every(({ holds }) => holds)
   } finally {

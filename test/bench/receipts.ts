@@ -1,7 +1,7 @@
-// `npm run bench -- receipts`: what receipts and their log cost. Two facilitators that differ in the plugin alone, each
-// a process with a database of its own, settle in short rounds that alternate; their processor time and that of the
-// database are compared, and everything that a second after a round still does counts. Printed beside it: how long one
-// receipt takes to make, and what a leaf takes of the disk. `--rounds N --count N`.
+// `npm run bench -- receipts`: the cost of receipts and their log. Two facilitators that differ only in the plugin,
+// each a process with its own database, settle in short rounds that alternate. Their processor time and that of the
+// database are compared, including all work within a second after a round. Also prints the time to make one receipt,
+// and the disk space of a leaf. `--rounds N --count N`.
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import process from "node:process"
@@ -18,7 +18,7 @@ import { atMost, barLine } from "./rig/bars.ts"
 import { connectTo } from "./rig/database.ts"
 import { Progress } from "./rig/Progress.ts"
 
-/** Work behind a round: the log's leaves and checkpoints follow within this. */
+/** Work after a round: the log's leaves and checkpoints follow within this time. */
 const behindMillis = 1_500
 /** Settlements before anything counts. */
 const warmSettles = 400
@@ -63,7 +63,7 @@ const settleOn = async (world: World, subject: Subject, count: number): Promise<
   return measureRound(world, subject, order, behindMillis)
 }
 
-/** Bytes of the tables of receipts for each outcome, all of them and the log's alone. */
+/** Bytes of the receipts' tables per outcome: of all tables, and only of the log's. */
 const diskOf = async ({ databaseUrl }: Subject) => {
   const database = connectTo(databaseUrl!)
   try {

@@ -1,9 +1,9 @@
 // `npm run bench -- replicas`: one, two and four facilitators over one PostgreSQL, with one sponsor and the channels
-// shared, all started and warm before measuring. A second process must cost nothing but itself: processor time for a
-// verify and a settle stays what it was with one, and no backend waits for a lock. Each facilitator always has as many
-// clients, or requests per second, as the others, so that its batches are the same size in each stage, and the stages
-// alternate in short rounds, so that changes in load affect all of them. Lock waits are sampled from pg_stat_activity
-// every ten milliseconds. `--quick` takes fewer payments. The status is 0 only when every bar holds.
+// shared, all started and warm before measuring. A second process must only cost itself: processor time for a verify
+// and a settle stays the same as with one, and no backend waits for a lock. Each facilitator always has the same number
+// of clients, or requests per second, so that its batches are the same size in each stage, and the stages alternate in
+// short rounds, so that changes in load affect all of them. Lock waits are sampled from pg_stat_activity every ten
+// milliseconds. `--quick` makes fewer payments. The status is 0 only if every bar holds.
 import process from "node:process"
 import { parseArgs } from "node:util"
 import type { SendOrder } from "./payments/orders.ts"
@@ -16,21 +16,21 @@ import { type BenchDatabase, connectTo } from "./rig/database.ts"
 import { familyMillis, pause, processorMillis } from "./rig/processes.ts"
 import { Progress } from "./rig/Progress.ts"
 
-/** As many as all clients that settle. */
+/** Same as the number of all settling clients. */
 const channels = 40
 const counts = [1, 2, 4]
 /**
- * Of each facilitator that is asked, however many are. Verifies come at a rate that all processes of a machine with two
- * processors carry together: more would show what it costs that they take each other's place there.
+ * For each facilitator in use. All processes of a machine with two processors can carry this rate together; a higher
+ * rate would measure how they compete for the processors.
  */
 const verifiesPerSecond = 20
 const settleClients = 10
-/** What follows an answer (a batch of log lines, of analytics) is done within this, and is counted. */
+/** Work after an answer (a batch of log lines, of analytics) is done within this time, and is counted. */
 const afterMillis = 1_200
-/** Of each, before anything counts. */
+/** For each, before anything counts. */
 const warmSettles = 60
 const readMillis = 10
-/** Cost with four over cost with one. */
+/** Maximum of the cost with four divided by the cost with one. */
 const growthMax = 1.15
 
 interface Cost {
@@ -47,7 +47,7 @@ interface Figures {
   /** Samples that found a backend waiting for a lock, of all samples. */
   readonly lockWaits: number
   readonly samples: number
-  /** What they were about to do, with how many were seen waiting for it. */
+  /** The statements that waited, with the number of backends seen waiting in each. */
   readonly waitedFor: ReadonlyMap<string, number>
 }
 
@@ -94,7 +94,7 @@ const round = async (world: World, subjects: ReadonlyArray<Subject>, sent: Sent)
   const [before, database] = [ours(), familyMillis(world.databasePid)]
   const port = subjects.map((one) => one.port)
   const { answers, outcomes, rate } = await world.clients.send({ ...sent, port, from: 0 })
-  // What follows an answer is done by then.
+  // Work after an answer is done by then.
   await pause(afterMillis)
   return {
     facilitators: ours() - before,
@@ -105,7 +105,7 @@ const round = async (world: World, subjects: ReadonlyArray<Subject>, sent: Sent)
   }
 }
 
-/** What all rounds took, for one answer, and the median of their rates. */
+/** Cost of all rounds per answer, and the median of their rates. */
 const costOf = (rounds: ReadonlyArray<Round>): Cost => {
   const sum = (of: (round: Round) => number) => rounds.reduce((total, one) => total + of(one), 0)
   const answers = sum((one) => one.answers)
@@ -142,7 +142,7 @@ const check = (all: ReadonlyArray<Figures>): ReadonlyArray<Bar> => {
   ]
 }
 
-/** Each as a process of its own over one database, all of them equally hot. */
+/** Starts each as a separate process over one database, all equally hot. */
 const startAll = async (world: World, warmVerifies: number, progress: Progress): Promise<ReadonlyArray<Subject>> => {
   progress.step("facilitator 1")
   const first = await world.startOurs({ name: "replica", channels })
@@ -175,7 +175,7 @@ const settles = (replicas: number, each: number): Sent => ({
   load: { clients: replicas * settleClients }
 })
 
-/** The subjects of a round of N: others in each round, so that the single one is not always the same process. */
+/** The subjects of a round with N replicas; they rotate, so that the single one is not always the same process. */
 const askedIn = (subjects: ReadonlyArray<Subject>, replicas: number, at: number): ReadonlyArray<Subject> =>
   Array.from({ length: replicas }, (_, place) => subjects[(at + place) % subjects.length]!)
 

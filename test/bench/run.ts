@@ -1,4 +1,4 @@
-// `npm run bench -- NAME`: runs `test/bench/NAME.ts`, which prints its figures and says whether they reach its bar.
+// `npm run bench -- NAME`: runs `test/bench/NAME.ts`, which prints its figures and returns whether they reach its bar.
 const name = process.argv[2] ?? ""
 if (!/^[a-z-]+$/.test(name)) {
   console.log("usage: npm run bench -- NAME, where test/bench/NAME.ts exists")

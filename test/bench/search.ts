@@ -1,13 +1,13 @@
 // Search and discovery over HTTP: 100,000 resources on PostgreSQL and 10,000 on the embedded database. The measure is
-// processor time of this process per request; PostgreSQL's share is printed beside it, and wall time only with a single
-// client. Cases: browsing, one resource, words, the default configuration (words and the table of word vectors), that
-// and an embedding model together, rare filters, and queries made to be expensive. The embedding provider is asked once
-// per query before the measurement. First the answers are checked; an error, a partial or an empty one fails the run.
-// The bars of searches are for queries that were never asked before, drawn from the words of one listing each; beside
-// them are the same kind of queries where three of ten repeat an earlier one, and repeated ones, which caches answer.
+// processor time of this process per request; PostgreSQL's share is printed separately, and wall time only with a
+// single client. Cases: browsing, one resource, words, the default configuration (words and the table of word vectors),
+// that and an embedding model together, rare filters, and deliberately expensive queries. The embedding provider is
+// asked once per query before the measurement. First the answers are checked; an error, a partial or an empty answer
+// fails the run. The bars of searches are for new queries, drawn from the words of one listing each. Also measured are
+// the same kind of queries with three of ten repeating an earlier one, and repeated ones, which caches answer.
 // `RESOURCES=20000` makes it smaller. The server's folder is kept (`searchFill.ts`), or TOLLKEEPER_TEST_DATABASE_URL
 // names a database to use and to keep. `-- search postgres` and `-- search embedded` run one half, and `-- search
-// postgres browse` the cases of it that have that word in their name.
+// postgres browse` its cases with that word in their name.
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Redacted } from "effect"
 import process from "node:process"
@@ -36,7 +36,7 @@ const semanticSettings = (url: string) => [
   "search.semantic.batch_size=128"
 ]
 
-/** Few resources pass: 20, 200, 1,700, none, 2,700, and 5,400, a few more than are ranked one by one. */
+/** Few resources match: 20, 200, 1,700, none, 2,700, and 5,400, slightly more than are ranked individually. */
 const rareFilters = (at: number): string =>
   [
     `&payTo=GPAYTO${at % 5_000}`,
@@ -47,10 +47,10 @@ const rareFilters = (at: number): string =>
     "&asset=CASSET1&maxPrice=160"
   ][at % 6]!
 
-/** Of ten questions in a row these repeat an earlier one: a natural share, as logs of searches have it. */
+/** Of ten consecutive questions, these repeat an earlier one: a natural share, as in search logs. */
 const repeating: ReadonlyArray<number> = [3, 6, 9]
 
-/** As many paths, of which some repeat an earlier one. */
+/** The same number of paths; some repeat an earlier one. */
 const withRepeats = (paths: ReadonlyArray<string>): ReadonlyArray<string> => {
   const asked: Array<string> = []
   let fresh = 0
@@ -59,7 +59,7 @@ const withRepeats = (paths: ReadonlyArray<string>): ReadonlyArray<string> => {
   return asked
 }
 
-/** A mode's questions that were never asked, with their bars, and others of which some repeat. */
+/** A mode's new questions, with their bars, and others that partly repeat. */
 const asFirst = (
   name: string,
   mode: string,
@@ -74,7 +74,7 @@ const asFirst = (
   ]
 }
 
-/** What is measured with every branch there is. */
+/** Cases with every branch enabled. */
 const withProvider = ({ fresh, questions }: World): ReadonlyArray<Kind> => {
   const paths = (mode: string, more = "") => questions.map(({ query }) => searchPath(query, mode, more))
   return [
@@ -139,7 +139,7 @@ const withoutProvider = (world: World, cursors: ReadonlyArray<string>): Readonly
   ]
 }
 
-/** The second pages, and those behind them. */
+/** The second pages, and the ones after them. */
 const cursorPaths = Effect.fnUntraced(function* (facilitator: Facilitator) {
   const paths: Array<string> = []
   for (let at = 0, path = "/discovery/resources"; at < 50; at++) {
@@ -217,7 +217,7 @@ const onEmbedded = Effect.gen(function* () {
   ]
 })
 
-/** Prints the figures and whether every bar held. */
+/** Prints the figures; returns whether every bar held. */
 export const bench = async (): Promise<boolean> => {
   const part = process.argv[3]
   const run = (program: typeof onPostgres | typeof onEmbedded) =>

@@ -1,5 +1,5 @@
-// What the bench of search asks before it measures anything: an answer that is fast and wrong is worth nothing. The
-// resource that a query's words are of is among the first, and so are the exactly nearest vectors.
+// Checks of the search bench before the measurements, since a fast and wrong answer is worthless: the resource that
+// provided a query's words must be among the first results, and so must the exactly nearest vectors.
 import { Effect } from "effect"
 import type { Facilitator } from "../support/facilitator.ts"
 import { atLeast } from "./rig/bars.ts"
@@ -7,15 +7,15 @@ import { searchPath } from "./searchMeasure.ts"
 import { embedWords, type Question } from "./searchWorld.ts"
 
 /**
- * Of the queries, those that have the resource their words are of among the first 20 (two common words are of more
- * resources than that); and of the exactly nearest 10, those found.
+ * Share of the queries with their resource among the first 20 (two common words belong to more resources than that),
+ * and share of the exactly nearest 10 that are found.
  */
 const FOUND_BAR = 0.85
 const RECALL_BAR = 0.95
 const RECALL_QUERIES = 25
 const NEAREST = 10
 
-/** The share of the questions that have the resource they are about among the first 20. */
+/** The share of the questions with their resource among the first 20. */
 export const checkFound = Effect.fnUntraced(function* (facilitator: Facilitator, questions: ReadonlyArray<Question>) {
   let found = 0
   for (const { about, query } of questions) {
@@ -32,7 +32,7 @@ interface Asked {
   nearest: ReadonlyArray<{ readonly name: string; readonly similarity: number }>
 }
 
-/** Both kinds of vector as their text; the bytes of a bare PostgreSQL are little-endian floats. */
+/** Both kinds of vector as their text; a bare PostgreSQL returns bytes of little-endian floats. */
 const vectorOf = (text: string): ArrayLike<number> =>
   text.startsWith("[")
     ? (JSON.parse(text) as Array<number>)
@@ -63,7 +63,10 @@ const exactlyNearest = Effect.fnUntraced(function* ({ sql }: Facilitator, questi
   }
 })
 
-/** The share of the exactly nearest ten, by the stored vectors, among the first 20; and of five in the fused answer. */
+/**
+ * The share of the exactly nearest ten, by the stored vectors, among the first 20, and of the nearest five in the fused
+ * answer.
+ */
 export const checkRecall = Effect.fnUntraced(function* (facilitator: Facilitator, questions: ReadonlyArray<Question>) {
   const asked = yield* exactlyNearest(facilitator, questions.slice(0, RECALL_QUERIES))
   let found = 0

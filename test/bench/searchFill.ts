@@ -1,6 +1,6 @@
-// The database of the search bench, filled once: a server whose folder is kept in the system's temporary folder, named
-// after everything that decides its content, so that another run starts immediately and a change of indexing fills it
-// anew. It is filled as payments and their indexes would, except that lexical indexes are made at the end.
+// The database of the search bench, filled once: a server with its folder in the system's temporary folder, named after
+// everything that determines its content, so that another run starts immediately and a change of indexing fills a new
+// one. It is filled as payments and their indexes would fill it, except that lexical indexes are created at the end.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
@@ -15,14 +15,14 @@ import { startKeptPostgres, startPostgres, type TestPostgres } from "../support/
 import { Progress } from "./rig/Progress.ts"
 import { makeWorld } from "./searchWorld.ts"
 
-/** Queries of each kind. */
+/** Number of queries of each kind. */
 const QUERIES = 500
-/** Measurements of queries that were never asked before. */
+/** Number of measurements with new queries. */
 const FRESH_PARTS = 7
 
 const root = new URL("../../", import.meta.url)
 
-/** What decides what is stored and indexed. */
+/** Everything that determines the stored and indexed data. */
 const ingredients = [
   "migrations/kernel",
   "migrations/catalog",
@@ -56,11 +56,11 @@ const folderOf = (count: number): string => {
 }
 
 export interface KeptServer extends TestPostgres {
-  /** It holds what it is to hold. */
+  /** Marks it as completely filled. */
   readonly filled: () => void
 }
 
-/** The server named by the environment, or the kept one; one that was never filled to the end begins anew. */
+/** The server from the environment, or the kept one; an incompletely filled one starts again. */
 export const startKept = async (count: number): Promise<KeptServer> => {
   const given = process.env["TOLLKEEPER_TEST_DATABASE_URL"]
   if (given !== undefined && given !== "") return { ...(await startPostgres()), filled: () => {} }
@@ -99,14 +99,14 @@ const untilIndexed = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, coun
     const vectors = generation === null ? 0 : yield* countOf(sql, `search_semantic_vectors_${generation}`)
     const words = yield* countOf(sql, "search_semantic_word_vectors")
     progress.step(`${lexical} by words, ${vectors} by vectors, ${words} by the table of words`)
-    // The last refresh of the statistics may wait for minutes while little has changed; a few documents do not matter.
+    // The last refresh of the statistics may wait for minutes if little has changed; a few documents do not matter.
     const isCounted = lexical >= count && changed * 5 < count
     if (isCounted && words >= count && vectors >= count && due === 0) return
     yield* Effect.sleep("5 seconds")
   }
 })
 
-/** The indexes that cost most to keep while rows come, on a server; made again when all is there. */
+/** The most expensive indexes to maintain while rows come, on a server; created again after the last row. */
 const lateIndexes = (sql: SqlClient.SqlClient) =>
   sql<{ name: string; definition: string }>`select indexname as name, indexdef as definition from pg_indexes
     where tablename = 'search_lexical_documents' and indexdef like '% USING gin %'`
@@ -140,7 +140,7 @@ const fill = Effect.fnUntraced(function* (
   console.log(`  stored and indexed ${count} in ${seconds(startedAt)} s`)
 })
 
-/** The world, in the database of a facilitator that has every branch; filled unless it is there already. */
+/** Creates the world in the database of a facilitator with every branch, unless it is already filled. */
 export const populate = Effect.fnUntraced(function* (facilitator: Facilitator, count: number, indexLate: boolean) {
   const { resources, world } = makeWorld(count, QUERIES, FRESH_PARTS)
   const known = yield* countOf(facilitator.sql, "catalog_resources")

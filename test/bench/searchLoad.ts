@@ -1,6 +1,6 @@
-// The clients of the bench of search, in a process of their own so that their work is not the server's: bare HTTP/1.1
-// over kept connections, one question after another each. An answer counts only when it is whole (200, not partial) and
-// holds what it must hold. The job comes as JSON on standard input, the figures go out as JSON.
+// The clients of the search bench, in a separate process so that their work does not count as the server's: bare
+// HTTP/1.1 over keep-alive connections, one request after another each. An answer counts only if it is complete (200,
+// not partial) and contains the expected text. The job comes as JSON on standard input, the figures go out as JSON.
 import { connect } from "node:net"
 import process from "node:process"
 
@@ -11,17 +11,17 @@ export interface LoadJob {
   /** It ends after this time, or after this number of queries. */
   readonly milliseconds: number
   readonly questionsMax: number
-  /** What a good answer's body holds. */
+  /** Text that a good answer's body contains. */
   readonly holds: string
 }
 
 export interface LoadFigures {
-  /** Milliseconds of each good answer, rising. */
+  /** Milliseconds of each good answer, ascending. */
   readonly times: ReadonlyArray<number>
   readonly elapsedMillis: number
-  /** Answers that were an error, partial or empty, by what they were. */
+  /** Number of erroneous, partial or empty answers, by kind. */
   readonly wrong: Readonly<Record<string, number>>
-  /** The first few paths whose answers were so, each once. */
+  /** The first few paths with such answers, each once. */
   readonly faulty: ReadonlyArray<string>
 }
 
@@ -33,7 +33,7 @@ const partial = Buffer.from(`"partialResults":true`)
 const errorOf = (answer: Buffer, bodyAt: number, holds: Buffer): string | undefined => {
   if (answer.toString("latin1", 9, 12) !== "200") return `status ${answer.toString("latin1", 9, 12)}`
   if (answer.indexOf(holds, bodyAt) === -1) return "empty"
-  // It follows the resources and precedes a cursor of some kilobytes.
+  // The flag follows the resources and precedes a cursor of some kilobytes.
   return answer.lastIndexOf(partial) === -1 ? undefined : "partial"
 }
 

@@ -1,6 +1,6 @@
-// Measures one kind of request over HTTP: processor time of this process and of the database's connections for one
-// request, the statements of one, and the clock's times beside it. The clients are a process of their own. With
-// TOLLKEEPER_BENCH_PROFILE naming a folder, what this process did is written there, as the developer tools read it.
+// Measures one kind of request over HTTP: processor time of this process and of the database's connections per request,
+// the statements of one request, and wall times. The clients are a separate process. If TOLLKEEPER_BENCH_PROFILE names
+// a folder, a CPU profile of this process is written there, in the developer tools' format.
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -20,15 +20,18 @@ export interface Kind {
   readonly name: string
   readonly paths: ReadonlyArray<string>
   readonly clients: number
-  /** Each path in its turn, none before; otherwise all are asked twice before the measurement, then again and again. */
+  /**
+   * Each path is requested once, without a warm-up; otherwise all are requested twice before the measurement, then
+   * repeatedly.
+   */
   readonly isFirst?: boolean
-  /** What a good answer holds. Default: some resource that was found. */
+  /** Text that a good answer contains. Default: some resource that was found. */
   readonly holds?: string
-  /** Milliseconds of this process's processor time for one request. */
+  /** Milliseconds of this process's processor time per request. */
   readonly cpuMax?: number
-  /** Milliseconds of the database's processor time for one request, where it is on this machine. */
+  /** Milliseconds of the database's processor time per request, if it is on this machine. */
   readonly databaseMax?: number
-  /** Milliseconds of the clock. */
+  /** Milliseconds of wall time. */
   readonly p50Max?: number
   readonly p95Max?: number
 }
@@ -36,7 +39,7 @@ export interface Kind {
 export const searchPath = (query: string, mode: string, more = ""): string =>
   `/discovery/search?query=${encodeURIComponent(query)}${mode === "" ? "" : `&mode=${mode}`}${more}`
 
-/** Runs the clients in a process of their own. */
+/** Runs the clients in a separate process. */
 const runLoad = (job: LoadJob): Promise<LoadFigures> =>
   new Promise((resolve, reject) => {
     const child = spawn(
@@ -56,13 +59,13 @@ const runLoad = (job: LoadJob): Promise<LoadFigures> =>
 const quantile = (sorted: ReadonlyArray<number>, q: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN
 
-/** Clock ticks of this system are a hundredth of a second. */
+/** A clock tick of this system is a hundredth of a second. */
 const millisOf = (pid: number): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]!.split(" ")
   return 10 * (Number(fields[11]) + Number(fields[12]))
 }
 
-/** Milliseconds of processor time of this database's connections so far; NaN where the server is elsewhere. */
+/** Milliseconds of processor time of this database's connections so far; NaN if the server is elsewhere. */
 const databaseMillis = ({ sql }: Facilitator) =>
   Effect.map(
     sql<{ pid: number }>`select pid from pg_stat_activity
@@ -76,7 +79,7 @@ const databaseMillis = ({ sql }: Facilitator) =>
     }
   )
 
-/** Runs work; with a folder for it, what this process did meanwhile is kept there. */
+/** Runs work; writes a profile of this process if a folder is set. */
 const profiled = async <A>(name: string, work: () => Promise<A>): Promise<A> => {
   const folder = process.env["TOLLKEEPER_BENCH_PROFILE"]
   if (folder === undefined) return work()
@@ -101,11 +104,11 @@ export interface Measured {
 const show = (value: number, digits: number, width: number) =>
   (Number.isNaN(value) ? "?" : value.toFixed(digits)).padStart(width)
 
-/** Measures and prints a line. */
+/** Measures, and prints a line. */
 export const measure = Effect.fnUntraced(function* (facilitator: Facilitator, kind: Kind) {
   const { clients, holds = `"resources":[{`, isFirst = false, name, paths } = kind
   const port = Number(new URL(facilitator.url).port)
-  // Twice, by as many clients: a ranking is cached from the second request on, for half a minute.
+  // Twice, with the same number of clients: a ranking is cached from the second request on, for half a minute.
   const warming = { port, paths, clients, milliseconds: WARMING_MILLISECONDS, questionsMax: 2 * paths.length, holds }
   if (!isFirst) yield* Effect.promise(() => runLoad(warming))
   const databaseBefore = yield* databaseMillis(facilitator)
@@ -116,7 +119,7 @@ export const measure = Effect.fnUntraced(function* (facilitator: Facilitator, ki
   )
   const { system, user } = process.cpuUsage(serverBefore)
   const spent = (yield* databaseMillis(facilitator)) - databaseBefore
-  // A connection that was closed meanwhile took its time with it.
+  // A connection that closed in the meantime no longer counts with its time.
   const database = spent < 0 ? Number.NaN : spent / times.length
   const cpu = (system + user) / 1_000 / times.length
   const [p50, p95] = [quantile(times, 0.5), quantile(times, 0.95)]

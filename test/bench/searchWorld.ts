@@ -1,6 +1,6 @@
 // The generated data of the search bench: resources of English words with the frequencies of natural language, queries
 // drawn from the words of one resource each, queries of words that no listing has and of mistyped words, and an
-// embedding of texts by their words. Everything comes from one seed: every run measures the same.
+// embedding of texts by their words. Everything comes from one seed, so every run measures the same.
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { foreignIn } from "../../plugins/search-lexical/languages.ts"
@@ -16,9 +16,9 @@ const randomFrom = (seed: number) => () => {
 }
 
 /**
- * Words of the vector table, past those that occur in every text, and without the small words of other languages
- * ("van", "del"): among words drawn at random two of them would make a listing Dutch or Italian, and a catalog in other
- * languages makes every query more expensive.
+ * Words of the vector table, without the words that occur in every text and the small words of other languages ("van",
+ * "del"): among random words two of them would make a listing Dutch or Italian, and a catalog in other languages makes
+ * every query more expensive.
  */
 const vocabulary = (() => {
   const foreign = foreignIn("de,fr,es,pt,it,nl")
@@ -29,26 +29,26 @@ const vocabulary = (() => {
     .filter((word) => /^[a-z]{3,16}$/.test(word) && !foreign.some(({ smallWords }) => smallWords.has(word)))
     .slice(0, 20_000)
 })()
-// Zipf–Mandelbrot law: the commonest word occurs in one text of six, most words in a few.
+// Zipf–Mandelbrot law: the most common word occurs in one text of six, most words in a few.
 const cumulative: Array<number> = []
 for (let at = 0; at < vocabulary.length; at++) cumulative.push((cumulative[at - 1] ?? 0) + 1 / (at + 50))
 
 export interface Question {
   readonly query: string
-  /** The name of the resource that its words are of. */
+  /** The name of the resource that provided its words. */
   readonly about: string
 }
 
-/** The queries. The resources themselves are not kept in memory during a measurement. */
+/** The queries. The resources themselves are not in memory during a measurement. */
 export interface World {
   readonly questions: ReadonlyArray<Question>
-  /** Parts of others, as many as that in each; each part is asked by one measurement alone. */
+  /** Separate parts of the same size; only one measurement uses each part. */
   readonly fresh: ReadonlyArray<ReadonlyArray<Question>>
   /** Queries of 73 words that no resource holds. */
   readonly unknown: ReadonlyArray<string>
-  /** Queries of up to 40 words of resources, each with a slip. */
+  /** Queries of up to 40 words of resources, each with a typo. */
   readonly mistyped: ReadonlyArray<string>
-  /** Of some HTTP resources. */
+  /** URLs of some HTTP resources. */
   readonly urls: ReadonlyArray<string>
 }
 
@@ -67,7 +67,7 @@ const drawWord = (random: () => number): string => {
   return vocabulary[low]!
 }
 
-/** The catalog's key of a URL, by which a request reads that one resource. */
+/** The catalog's key of a URL, for a request of that one resource. */
 const keyOf = (type: string, url: string, toolName: string): string =>
   createHash("sha256")
     .update(JSON.stringify([type, url, toolName]))
@@ -103,13 +103,13 @@ const resourceAt = (at: number, random: () => number): IngestedResource => {
 
 const letters = "abcdefghijklmnopqrstuvwxyz"
 
-/** Six letters at random: hardly ever a word, and hardly ever the same twice. */
+/** Six random letters: hardly ever a word, and hardly ever the same twice. */
 const unknownQuery = (random: () => number): string =>
   Array.from({ length: unknownWords }, () =>
     Array.from({ length: 6 }, () => letters[Math.floor(random() * letters.length)]).join("")
   ).join(" ")
 
-/** Two neighbouring letters of each word change places. */
+/** Swaps two neighboring letters of each word. */
 const mistypedQuery = (random: () => number): string => {
   const words: Array<string> = []
   while (words.length < mistypedWords) {
@@ -149,7 +149,7 @@ export const makeWorld = (
   return { world, resources }
 }
 
-/** A vector of the text's first words: texts that share words are near each other. Not of length 1. */
+/** A vector of the text's first words: texts that share words are near each other. Not normalized. */
 export const embedWords = (text: string): ReadonlyArray<number> => {
   const vector = new Float64Array(DIMENSION)
   for (const token of text

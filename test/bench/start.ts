@@ -1,7 +1,7 @@
 // `npm run bench -- start`: time from start to ready, the process's memory then, and its idle use: the local profile
-// over existing state, and the self-hosted one over PostgreSQL and a ledger in a process of its own. Then the size of
-// `npm ci --omit=dev` beside Node, and whether an idle facilitator sends spans. `--quick` samples for seconds instead
-// of a minute. The last line has the figures; the status is 0 only when every bar holds.
+// over existing state, and the self-hosted one over PostgreSQL and a separate ledger process. Then the size of `npm ci
+// --omit=dev` without Node, and whether an idle facilitator sends spans. `--quick` samples for seconds instead of a
+// minute. The last line has the figures; the status is 0 only if every bar holds.
 import { Keypair } from "@stellar/stellar-sdk"
 import { execFileSync } from "node:child_process"
 import { copyFileSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs"
@@ -20,13 +20,13 @@ import { Progress } from "./rig/Progress.ts"
 
 const megabyte = 1_000_000
 
-/** A span has left the process by then. */
+/** By then a span has been sent. */
 const spanBatchMillis = 8_000
 
 interface Plan {
-  /** Starts of which the quickest counts: a busy machine only ever adds. */
+  /** Number of starts; the fastest counts, because a busy machine only adds time. */
   readonly starts: number
-  /** What a start leaves behind is not idling yet: ledgers are followed closely for twelve seconds after it. */
+  /** After a start the process is not idle yet: ledgers are followed closely for twelve seconds. */
   readonly calmMillis: number
   readonly idleSeconds: number
 }
@@ -63,7 +63,7 @@ const launch = async (args: ReadonlyArray<string>, log: string, env: Record<stri
   return { service, port, readyMillis: performance.now() - from, cpuMillis: processorMillis(service.pid) }
 }
 
-/** Waits until the channels are made, so that a later start finds everything there. */
+/** Waits until the channels are created, so that a later start finds all of them. */
 const settleDown = async ({ port, service }: Started): Promise<void> => {
   const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
   await until(
@@ -119,7 +119,7 @@ const spansWhileIdle = async (start: Launch, plan: Plan, folder: string): Promis
     OTEL_METRICS_EXPORTER: "none",
     OTEL_LOGS_EXPORTER: "none"
   })
-  // The question whether it is ready was a request, whose span goes out with the next batch, within five seconds.
+  // The request for readiness has a span too, which is sent with the next batch, within five seconds.
   await pause(Math.max(plan.calmMillis, spanBatchMillis))
   spans = 0
   await pause(plan.idleSeconds * 1_000)
@@ -143,7 +143,7 @@ const installedBytes = (folder: string, say: (line: string) => void): number => 
     try {
       copyFileSync(join(root, file), join(place, file))
     } catch {
-      // There need not be settings of npm.
+      // npm may have no settings.
     }
   }
   try {

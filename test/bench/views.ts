@@ -1,7 +1,7 @@
-// What the pages ask, after 1,000,000 settlements on PostgreSQL: a million are put into the kernel's, the journal's and
-// analytics' tables by SQL (`generate_series`), with the rollups that the reader of facts would have kept; then every
-// route of every view is asked over HTTP, one question after another. Prints the p95 of each, and exits 0 when none is
-// over 150 ms and the figures are what was filled in. SETTLEMENTS sets another number.
+// The pages' requests, after 1,000,000 settlements on PostgreSQL: a million are inserted into the kernel's, the
+// journal's and analytics' tables by SQL (`generate_series`), with the rollups that the reader of facts would have
+// made. Then every route of every view is requested over HTTP, one after another. Prints the p95 of each, and exits 0
+// if none is over 150 ms and the figures match the inserted data. SETTLEMENTS sets another number.
 import { Effect, Layer, Redacted } from "effect"
 import type { SqlClient } from "effect/sql"
 import { loadavg } from "node:os"
@@ -29,7 +29,7 @@ const size: Size = {
 const p95BarMillis = 150
 const warmRounds = 3
 const rounds = 40
-/** What is over the bar is measured again: a machine that does something else for a moment is no finding. */
+/** A result over the bar is measured again: a machine that is briefly busy is not a finding. */
 const attempts = 3
 
 interface View {
@@ -39,7 +39,7 @@ interface View {
 
 const daysAgo = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 
-/** What each page and part of it asks; the spans and orders that it offers. */
+/** The requests of each page and its parts; the spans and orders that it offers. */
 const viewsOf = (buyer: string, seller: string, hash: string): ReadonlyArray<View> => {
   const spans = ["1", "7", "30", "0"]
   return [
@@ -212,7 +212,7 @@ const fill = (sql: SqlClient.SqlClient) =>
     console.log(`  filled in ${((performance.now() - from) / 1_000).toFixed(0)} s`)
   })
 
-/** The overview against a count of what was filled in, and a leaderboard against a sum of it. */
+/** Compares the overview with a count of the inserted data, and a leaderboard with a sum. */
 const isExact = Effect.fnUntraced(function* ({ sql, url }: Facilitator) {
   const overview = yield* Effect.promise(() => get(`${url}/analytics/v1/overview?days=0`))
   const board = yield* Effect.promise(() => get(`${url}/analytics/v1/buyers?days=7&limit=1`))

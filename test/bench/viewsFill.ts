@@ -1,6 +1,6 @@
 // A long history for `bench -- views`, written by SQL: settlements of analytics and of the kernel with their attempts
-// and facts, and the rollups as the reader of facts would have kept them. Older settlements are rarer, buyers and
-// sellers are of all sizes, one settlement of ten failed and a few have no end.
+// and facts, and the rollups as the reader of facts would have made them. Older settlements are rarer, buyers and
+// sellers are of all sizes, one settlement of ten failed and a few have no outcome.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 
@@ -14,11 +14,11 @@ export interface Size {
 
 const chunk = 100_000
 
-/** An address out of a number, as SQL. */
+/** An address made from a number, as SQL. */
 const address = (kind: string, number: string) =>
   `'G' || '${kind}' || translate(lpad((${number})::text, 54, 'A'), '0189', 'WXYZ')`
 
-/** Listed resources, each of the seller of its number. */
+/** Listed resources, each of the seller with the same number. */
 export const listResources = (sql: SqlClient.SqlClient, { resources }: Size) =>
   Effect.gen(function* () {
     yield* sql`insert into catalog_resources (key, resource_key, type, resource, origin, state, state_changed_at,
@@ -38,7 +38,7 @@ export const listResources = (sql: SqlClient.SqlClient, { resources }: Size) =>
       from generate_series(1, 100000) n`
   })
 
-/** Queries without results: as many of each day as are kept, most of them once, some by many. */
+/** Queries without results: the maximum kept for each day, most of them once, some by many. */
 export const fillMissed = (sql: SqlClient.SqlClient) =>
   sql`insert into catalog_missed_searches (day, words, session, times, last_at)
     select day::date, 'words ' || floor(power(random(), 3) * 20000)::int, 's' || n, 1 + n % 3,
@@ -46,7 +46,7 @@ export const fillMissed = (sql: SqlClient.SqlClient) =>
     from generate_series(now() at time zone 'UTC' - interval '29 days', now() at time zone 'UTC', '1 day') day,
       generate_series(1, 20000) n on conflict do nothing`.unprepared
 
-/** Refusals of ninety days by reason and key, and what two receivers were sent of a hundred thousand settlements. */
+/** Refusals of ninety days by reason and key, and the deliveries of a hundred thousand settlements to two receivers. */
 export const fillLists = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
     yield* sql`insert into analytics_refusals (day, operation, reason, principal, refused, first_at, last_at, samples)
@@ -98,7 +98,7 @@ export const fillSettlements = Effect.fnUntraced(function* (sql: SqlClient.SqlCl
 
 const moved = "sum(case when status = 'success' then amount else 0 end)"
 
-/** The statements that make every rollup of analytics out of its settlements, none of which is open. */
+/** The statements that make every rollup of analytics from its settlements, none of which is open. */
 const rollups: ReadonlyArray<string> = [
   `insert into analytics_totals select width, date_trunc(width, occurred_at at time zone 'UTC') at time zone 'UTC',
     network, scheme, asset, status, count(*), ${moved}, sum(fee_stroops),
@@ -145,7 +145,7 @@ export const fillRollups = Effect.fnUntraced(function* (sql: SqlClient.SqlClient
   for (const statement of rollups) yield* sql.unsafe(statement).unprepared
 })
 
-/** The same settlements as the kernel knows them, and their facts; the readers of facts have read them all. */
+/** The same settlements in the kernel's tables, and their facts; the readers of facts have read all of them. */
 export const fillKernel = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   yield* sql`insert into kernel_settlements (id, network, scheme, authorization_key, authorization_expires_ledger,
       fingerprint, principal, identifier, payer, pay_to, asset, amount_max, amount, resource_url, inner_hash, sponsor,

@@ -1,6 +1,6 @@
-// A browser that opens a facilitator's pages for tests: it collects what a page must never do (violations of its
-// policy, script errors, requests to other origins), runs axe's accessibility checks, and takes screenshots into the
-// folder that TOLLKEEPER_TEST_SCREENS names.
+// A browser that opens a facilitator's pages for tests: it collects forbidden events (violations of the page's policy,
+// script errors, requests to other origins), runs axe's accessibility checks, and takes screenshots into the folder
+// that TOLLKEEPER_TEST_SCREENS names.
 import { mkdirSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
@@ -24,7 +24,7 @@ export interface Read {
 export class Visit {
   readonly page: Page
   readonly context: BrowserContext
-  /** What a page must never do. */
+  /** Events that must never happen on a page. */
   readonly issues: Array<string> = []
   readonly #url: string
 
@@ -58,14 +58,14 @@ export class Visit {
     await this.page.goto(this.#url + path)
   }
 
-  /** A picture of the whole page, where pictures are asked for. */
+  /** A screenshot of the whole page, if screenshots are enabled. */
   async picture(name: string): Promise<void> {
     if (screens === undefined) return
     mkdirSync(screens, { recursive: true })
     await this.page.screenshot({ path: join(screens, `${name}.png`), fullPage: true })
   }
 
-  /** axe's violations in the current page. It runs in a world of its own, which the policy does not bind. */
+  /** axe's violations in the current page. It runs in an isolated world, which the policy does not restrict. */
   async axe(): Promise<ReadonlyArray<string>> {
     const session = await this.context.newCDPSession(this.page)
     const { frameTree } = await session.send("Page.getFrameTree")

@@ -1,5 +1,5 @@
-// The Chromium that the browser tests drive: the system's own, or one that an environment variable names. None is
-// downloaded here.
+// The Chromium that the browser tests use: the system's own, or one from an environment variable. We do not download
+// one.
 import { existsSync } from "node:fs"
 import process from "node:process"
 
@@ -10,7 +10,7 @@ const places = [
   "/usr/bin/google-chrome-stable"
 ]
 
-/** Its path; undefined when there is none. */
+/** Its path; undefined if there is none. */
 export const chromiumPath = (): string | undefined => {
   const named = process.env["TOLLKEEPER_TEST_CHROMIUM"]
   return [...(named === undefined ? [] : [named]), ...places].find((path) => existsSync(path))

@@ -1,5 +1,5 @@
-// Lists in a real browser: filters that the address keeps through reload and back on every list, and ten thousand rows
-// that are scrolled while only those near the screen are in the document.
+// Lists in a real browser: filters that the address keeps through reload and back on every list, and scrolling through
+// ten thousand rows while only the rows near the screen are in the document.
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Exit, Scope } from "effect"
 import { readFileSync } from "node:fs"

@@ -58,7 +58,7 @@ const settle = (count: number): Promise<void> =>
 
 const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Waits until the view shows the newest of what was written. */
+/** Waits until the view shows the newest settlement. */
 const shown = async (visit: Visit): Promise<void> => {
   const hash = written.toString(16).padStart(64, "0")
   await visit.page.locator(`tbody a[title="${hash}"]`).first().waitFor()
@@ -82,7 +82,7 @@ interface Watched {
 const isAtEase = ({ long, rows, script }: Watched): boolean =>
   script <= scriptMaxMillis && long.length === 0 && rows.at(-1)! < rowMaxMillis
 
-/** Ten settlements a second for ten seconds, and what they cost the page. */
+/** Ten settlements a second for ten seconds, and their cost to the page. */
 const watch = async (visit: Visit): Promise<Watched> => {
   const session = await visit.context.newCDPSession(visit.page)
   await session.send("Performance.enable")
@@ -145,7 +145,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.page.getByText("live", { exact: true }).waitFor()
       await settle(150)
       await shown(visit)
-      // A machine that does something else for a moment is no finding: what is over a bar is measured again.
+      // A briefly busy machine is not a finding, so a figure above its bar is measured again.
       let seen = await watch(visit)
       for (let again = 1; again < attempts && isTimed && !isAtEase(seen); again++) seen = await watch(visit)
       const { long, rows, script, tasks } = seen
@@ -170,7 +170,7 @@ describe.skipIf(chromiumPath() === undefined)(
       const session = await visit.context.newCDPSession(visit.page)
       await session.send("Performance.enable")
       const heap: Array<number> = []
-      // The first thousand events fill what is kept; from then on nothing may grow.
+      // The first thousand events fill the page's buffer; from then on nothing may grow.
       for (const settlements of [500, 2_500, 2_500]) {
         for (let left = settlements; left > 0; left -= 50) await settle(50)
         await shown(visit)

@@ -1,5 +1,5 @@
-// A page of another origin in a real browser: it reads what the facilitator answers where `server.allowed_origins`
-// names it, with a preflight and without, and nothing where it does not.
+// A page of another origin in a real browser: it reads the facilitator's answers if `server.allowed_origins` contains
+// it, with a preflight and without, and nothing otherwise.
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Exit, Scope } from "effect"
 import { createServer, type Server } from "node:http"
@@ -16,7 +16,7 @@ let browser: Browser
 let facilitator: Facilitator
 let [named, unnamed]: Array<Server> = []
 
-/** A page that is served at a port of its own. */
+/** A page that is served at a separate port. */
 const startPage = (): Promise<Server> =>
   new Promise((resolve) => {
     const server = createServer((_, response) => {
@@ -27,7 +27,7 @@ const startPage = (): Promise<Server> =>
 
 const originOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
-/** What a page of this server reads of each request, or the word for what its browser refuses. */
+/** What a page of this server reads from each request, or a word if its browser refuses. */
 const read = async (server: Server, asked: ReadonlyArray<readonly [path: string, init: object]>) => {
   const page = await browser.newPage()
   await page.goto(originOf(server))

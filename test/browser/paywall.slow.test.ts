@@ -1,5 +1,6 @@
 // The paywall page in a real browser: a person with a wallet pays and reads; a wallet stub signs by Freighter's public
-// messages, as the extension does. Widths and themes, axe, the page's policy, a proxy that lies, and no wallet at all.
+// messages, as the extension does. Widths and themes, axe, the page's policy, a proxy that lies, and a browser without
+// a wallet.
 import { NodeServices } from "@effect/platform-node"
 import { hash, type Keypair, Networks } from "@stellar/stellar-sdk"
 import { Effect, Exit, Scope } from "effect"
@@ -20,14 +21,14 @@ let facilitator: Facilitator
 let url = ""
 let payTo = ""
 let lie: (terms: any) => any = (terms) => terms
-/** Of an answer to a payment: lost as a gateway or a network loses it, or replaced. */
+/** Loses an answer to a payment like a gateway or a network does, or replaces it. */
 let lose: ((answer: Response) => Response | undefined) | undefined
 let payments: Array<string> = []
 
 const hasChromium = chromiumPath() !== undefined
 if (!hasChromium) console.log(howToGetOne)
 
-/** Answers the page's messages as the extension does, by the account of `payer`; refuses where `refuses`. */
+/** Answers the page's messages as the extension does, with the account of `payer`; refuses if `refuses`. */
 const installWallet = async (visit: Visit, payer: Keypair, refuses = false, passphrase = Networks.TESTNET) => {
   await visit.page.exposeFunction("signForTest", (entryXdr: string) =>
     Buffer.from(payer.sign(hash(Buffer.from(entryXdr, "base64")))).toString("base64")
@@ -130,7 +131,7 @@ describe.runIf(hasChromium)("the paywall page", () => {
     expect(await visit.page.locator(".price").textContent()).toBe("0.0012345 USDC")
     expect(await visit.page.locator("h1").textContent()).toBe('The weather, <b id="inert">made up</b>')
     expect(await visit.page.locator("#inert").count()).toBe(0)
-    // By the keyboard alone.
+    // Only by keyboard.
     await visit.page.keyboard.press("Tab")
     await visit.page.keyboard.press("Enter")
     await visit.page.locator("pre").waitFor()
@@ -188,7 +189,7 @@ describe.runIf(hasChromium)("the paywall page", () => {
     await installWallet(visit, payer)
     await visit.go("/weather?by=refusal")
     payments = []
-    // It settles, and the seller says that it did not.
+    // It settles, and the seller denies it.
     lose = () => new Response("{}", { status: 402, headers: { "content-type": "application/json" } })
     for (const _ of [1, 2]) {
       await visit.page.locator("#pay").click()

@@ -1,5 +1,5 @@
-// The page at `/receipts` in a browser: it checks a real receipt and refuses a changed one, under the pages' policy,
-// and asks for nothing but this facilitator's DID document.
+// The page at `/receipts` in a browser: it checks a real receipt and refuses a changed one, with the pages' policy, and
+// only requests this facilitator's DID document.
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Exit, Scope } from "effect"
 import type { Browser } from "playwright-core"

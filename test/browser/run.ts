@@ -1,5 +1,6 @@
 // `npm run browser`: the pages in the system's Chromium, with screenshots of every view for review. A missing Chromium
-// is installed if the system allows it, else the run says so. The folder of the screenshots may be named.
+// is installed if the system allows it; otherwise the run prints a message. An argument sets the folder of the
+// screenshots.
 import { spawnSync } from "node:child_process"
 import { existsSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -19,7 +20,7 @@ if (path === undefined) {
 const screens = resolve(process.argv[2] ?? join(tmpdir(), "tollkeeper-screens"))
 const figures = join(screens, figuresFile)
 rmSync(figures, { force: true })
-// One file after the other: what is timed must not be measured beside another browser of this very run.
+// One file after the other: timed tests must not run in parallel with another browser of this run.
 const args = [
   "node_modules/vitest/vitest.mjs",
   "run",

@@ -1,6 +1,6 @@
-// Pictures of every view over a facilitator with a month of settlements, for a second reader:
-// `node test/browser/screens.ts FOLDER [NAME …]` takes those whose name begins so at three widths in both themes. The
-// two of `examples/screens` are "overview 1280 light" and "settlements 1280 light".
+// Screenshots of every view over a facilitator with a month of settlements, for a second reader: `node
+// test/browser/screens.ts FOLDER [NAME …]` takes those whose names begin with NAME, at three widths in both themes. The
+// two in `examples/screens` are "overview 1280 light" and "settlements 1280 light".
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { mkdirSync } from "node:fs"
@@ -16,7 +16,7 @@ const widths = [1_280, 768, 390]
 const themes = ["light", "dark"] as const
 const size = { settlements: 4_000, buyers: 240, sellers: 40, resources: 0, historyDays: 30 }
 
-/** What real payments here are for; the last one is refused. */
+/** The purposes of the real payments; the last one is refused. */
 const sold = [
   ["https://weather.example/forecast", "Hourly forecast of a city for the next ten days"],
   ["https://maps.example/routes/fastest", "Fastest route between two places, by car or on foot"],
@@ -24,7 +24,9 @@ const sold = [
   ["https://weather.example/air-quality", "Air quality of a city, measured every hour"]
 ] as const
 
-/** Real payments beside the made history, one of them refused, so that each page has a life to show. */
+/**
+ * Real payments in addition to the generated history, one of them refused, so that each page has a realistic example.
+ */
 const payments = (facilitator: Facilitator) =>
   Effect.gen(function* () {
     const payer = yield* facilitator.account()

@@ -1,5 +1,5 @@
-// What `npm run browser` measures beside what it tests. A machine that runs other tests at the same time says nothing
-// about speed, so bars are held to only there; the figures are kept in a file that the run prints.
+// Measurements of `npm run browser` in addition to its tests. On a machine that runs other tests at the same time speed
+// is meaningless, so bars apply only in that command; the figures are stored in a file that the run prints.
 import { appendFileSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
 import process from "node:process"
@@ -9,7 +9,7 @@ const screens = process.env["TOLLKEEPER_TEST_SCREENS"]
 
 export const figuresFile = "figures.txt"
 
-/** Whether bars of time hold here. */
+/** True if time bars apply here. */
 export const isTimed = screens !== undefined
 
 /** A line of the run's report. */
@@ -25,7 +25,7 @@ export const metricsOf = async (session: CDPSession): Promise<Readonly<Record<st
   return Object.fromEntries(metrics.map(({ name, value }) => [name, value]))
 }
 
-/** Bytes that live on after everything that can go is gone. */
+/** Bytes that are still live after garbage collection. */
 export const liveBytes = async (session: CDPSession): Promise<number> => {
   for (let round = 0; round < 3; round++) await session.send("HeapProfiler.collectGarbage")
   return (await metricsOf(session))["JSHeapUsedSize"]!

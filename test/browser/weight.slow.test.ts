@@ -1,5 +1,5 @@
-// What a page weighs on the wire and how soon it is painted: measured by Chromium itself, each visit with an empty
-// cache. The interface's page has a size of its own, for the viewer that it shows.
+// The size of a page on the wire and its time to first paint: measured by Chromium itself, each visit with an empty
+// cache. The interface's page has a separate size limit, because of the viewer in it.
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Exit, Scope } from "effect"
 import type { Browser } from "playwright-core"
@@ -17,7 +17,7 @@ const visits = 5
 const paintMaxMillis = 500
 const kilobyte = 1_024
 
-/** One visit: bytes that came over the wire, head and body, and when something of the page was painted first. */
+/** One visit: bytes over the wire, head and body, and the time of the first paint. */
 const weigh = async (path: string) => {
   const visit = await Visit.open(browser, facilitator.url)
   const session = await visit.context.newCDPSession(visit.page)

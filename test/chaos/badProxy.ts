@@ -1,5 +1,5 @@
-// A proxy before the ledger's RPC that injects faults of networks and nodes: swallows requests, answers 503, loses
-// answers after the work was done, reports a ledger that is behind, reports an error for an accepted submission.
+// A proxy in front of the ledger's RPC that injects faults of networks and nodes: it swallows requests, answers 503,
+// loses answers after the work was done, reports a lagging ledger, and reports an error for an accepted submission.
 import { Networks, TransactionBuilder } from "@stellar/stellar-sdk"
 import { type ProxiedCall, type RpcProxy, startRpcProxy } from "../support/rig/rpcProxy.ts"
 import { rpcCall } from "../support/rpcCall.ts"
@@ -19,10 +19,10 @@ export interface ProxyFaults {
   readonly behind: number
 }
 
-/** A node that is behind by this many ledgers knows no transaction of them. */
+/** A node that lags by this many ledgers does not have their transactions. */
 const behindLedgers = 6
 
-/** The answer of a node that is behind; undefined where the answer names no ledger. */
+/** The answer of a lagging node; undefined if the answer contains no ledger. */
 const behind = (method: string, reported: any): unknown => {
   const { result } = reported
   if (method === "getTransaction" && result !== undefined) {
@@ -41,7 +41,7 @@ const tryAgainLater = async (target: string, { id, params }: ProxiedCall): Promi
   return JSON.stringify({ jsonrpc: "2.0", id, result })
 }
 
-/** `chance` decides each time anew. */
+/** `chance` decides each call separately. */
 export const startBadProxy = async (
   target: string,
   faults: ProxyFaults,

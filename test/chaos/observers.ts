@@ -1,8 +1,8 @@
-// Observers of a chaos run: clients that hold an event stream open at some replica, and come back with the id of the
-// last event that they received when the stream ends. Each keeps an account of the journal by position; what it
-// received beyond the position of a `journal.rewound` it gives up. At the end the account is the journal itself, and
-// every payment that callers were answered has been received as settled, by its transaction: what a failover lost and a
-// caller's retry recorded anew counts by that.
+// Observers of a chaos run: clients that hold an event stream open at some replica, and reconnect with the id of the
+// last received event when the stream ends. Each keeps a copy of the journal by position, and drops the part after the
+// position of a `journal.rewound`. At the end the copy equals the journal, and every payment that callers got an answer
+// for has been received as settled, by its transaction. A payment that a failover lost and a caller's retry recorded
+// again counts by that transaction.
 import { Effect, Option } from "effect"
 import { decodeCursor } from "../../kernel/facts/FactsEpoch.ts"
 import { openEvents, type ServerEvent } from "../support/eventStream.ts"
@@ -15,7 +15,7 @@ export interface JournalFact {
   readonly subject: string
 }
 
-/** What streams of any principal have to have sent, in the journal's order. */
+/** The events that streams of all principals must have sent, in the journal's order. */
 export const readJournal = (url: string): Effect.Effect<ReadonlyArray<JournalFact>> =>
   onServer(
     url,
@@ -70,7 +70,7 @@ export class Observer {
     if (event === "settlement.settled") this.#settled.add(data.transaction)
   }
 
-  /** What it was never sent, or sent otherwise than the journal has it. */
+  /** Events that it never received, or that differ from the journal. */
   faults(journal: ReadonlyArray<JournalFact>, transactions: ReadonlyArray<string>): ReadonlyArray<string> {
     const expected = new Map(journal.map(({ position, subject, type }) => [position, `${type} ${subject}`]))
     return [

@@ -1,8 +1,8 @@
-// The receipts of a chaos run. A watcher reads the log's checkpoint at any replica all along, as a witness does, and
+// The receipts of a chaos run. A watcher reads the log's checkpoint at any replica all the time, as a witness does, and
 // keeps the largest of each epoch; before a failover that loses commits the published log is downloaded. At the end
-// every payment's receipt is verified offline, by the script of the examples and a DID document; every outcome of the
-// database has exactly one leaf; and every checkpoint that was seen is continued by the log of its epoch, or the epoch
-// after it names one that is as large, signed.
+// every payment's receipt is verified offline, by the script of the examples and a DID document. Every outcome of the
+// database has exactly one leaf. Every checkpoint that was seen is continued by the log of its epoch, or the next epoch
+// contains a signed one that is as large.
 import { Effect } from "effect"
 import { mkdir, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
@@ -10,12 +10,12 @@ import { openTiles, readBytes, readNewest, tilePath } from "../../examples/recei
 import { openCheckpoint, openReceipt, verify } from "../../examples/receipts/verify.mjs"
 import { onServer } from "../support/failover.ts"
 
-/** Of what a settle answered. */
+/** The part of a settle's answer that the checks use. */
 export interface Answered {
   readonly transaction: string
-  /** The answer's receipt; absent where a retry was answered with the hash alone. */
+  /** The answer's receipt; absent if a retry was answered with only the hash. */
   readonly receipt: string | undefined
-  /** Whether a failover may have lost that it was answered. */
+  /** True if a failover may have lost the record of the answer. */
   readonly mayBeLost: boolean
 }
 
@@ -23,7 +23,7 @@ export interface ReceiptsOptions {
   /** A replica's address; another one for each call. */
   readonly urlOf: () => string
   readonly authorization: string
-  /** The database, as it is now. */
+  /** The current database. */
   readonly databaseUrl: string
   readonly count: (what: string) => void
 }
@@ -31,11 +31,11 @@ export interface ReceiptsOptions {
 const host = "pay.example"
 export const receiptSettings = ["--set", `receipts.host=${host}`]
 
-/** Clients of the log and of receipts, below what a replica answers in a second. */
+/** Number of clients of the log and of receipts, below a replica's answers per second. */
 const readersMax = 4
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
-/** Again while it rejects or finds nothing, as clients do. */
+/** Repeats while it rejects or finds nothing, as clients do. */
 const again = async <A>(read: () => Promise<A | undefined>, what: string, tries = 60): Promise<A> => {
   for (let left = tries; left > 0; left--) {
     const found = await read().catch(() => undefined)
@@ -52,7 +52,7 @@ const json = async (url: string, headers: Record<string, string> = {}): Promise<
 
 const placeOf = (url: string, origin: string) => `${url}/log/${origin === `${host}/log` ? 1 : origin.split("/")[2]}`
 
-/** Downloads the published log of the current epoch; its folder. */
+/** Downloads the published log of the current epoch; returns its folder. */
 export const keepLog = async (url: string, folder: string): Promise<string> => {
   const { note } = await readNewest(`${url}/log`)
   const [origin = "", written] = note.split("\n")
@@ -100,7 +100,7 @@ export class LogWatcher {
     roots.set(size, root)
   }
 
-  /** Compares what was seen with the log of now. */
+  /** Compares the seen checkpoints with the current log. */
   readonly compare = async ({ count, urlOf }: ReceiptsOptions): Promise<void> => {
     const { epochs } = await again(() => json(`${urlOf()}/log/epochs`), "the epochs of the log")
     for (const [origin, roots] of this.seen) {
@@ -129,7 +129,7 @@ export class LogWatcher {
   }
 }
 
-/** Outcomes of the database and how often each is in the log; those of an operator's correction excepted. */
+/** Outcomes of the database with the number of their leaves, except outcomes of an operator's correction. */
 const readLeaves = (url: string) =>
   Effect.runPromise(
     onServer(
@@ -144,7 +144,7 @@ const readLeaves = (url: string) =>
     )
   ).then(([row]) => row!)
 
-/** What is wrong with one payment's receipt; undefined where it verifies. */
+/** The error in one payment's receipt; undefined if it verifies. */
 const faultOf = async (paid: Answered, did: any, options: ReceiptsOptions): Promise<string | undefined> => {
   const { authorization, count, urlOf } = options
   const { mayBeLost, receipt, transaction } = paid
@@ -161,7 +161,7 @@ const faultOf = async (paid: Answered, did: any, options: ReceiptsOptions): Prom
   return void count("receipts made once more, since a failover had lost the settlement")
 }
 
-/** Everything that is wrong with the receipts and the log. */
+/** All errors in the receipts and the log. */
 export const checkReceipts = async (
   paidOnes: ReadonlyArray<Answered>,
   watcher: LogWatcher,

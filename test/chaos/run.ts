@@ -1,12 +1,12 @@
-// `npm run chaos`: two facilitators, as processes of their own, over one PostgreSQL and one ledger, each behind a bad
-// proxy. Load on both; replicas die without warning, the database restarts and fails over to a standby that lacks its
-// last commits, the RPC falls silent and lies. Afterwards every payment has an end, the recipients have exactly what
-// was settled, `tollkeeper audit` finds nothing, and each event stream that was held open has every fact. Half of the
-// payments are of the scheme `upto` and settled for a part of their maximum. Half of each scheme's are settled with an
-// Idempotency-Key and bear an identifier: their success is repeated to each retry. The others are given their success
-// once, and then `already_settled` with the hash; once more only where the process that gave it was killed, or a
-// failover lost that it was given. How often each success was given is counted, with its cause.
-// Both sign receipts: each payment's verifies offline, each outcome has one leaf, and the audit compares the log too
+// `npm run chaos`: two facilitators, as separate processes, over one PostgreSQL and one ledger, each behind a bad
+// proxy. Both are under load; replicas die without warning, the database restarts and fails over to a standby that
+// lacks its last commits, the RPC is silent or lies. Afterwards every payment has an outcome, the recipients have
+// exactly the settled amounts, `tollkeeper audit` finds nothing, and each open event stream has every fact. Half of the
+// payments use the scheme `upto` and settle for a part of their maximum. Half of each scheme's are settled with an
+// Idempotency-Key and have an identifier: their success is repeated to each retry. The others get their success once,
+// and then `already_settled` with the hash; they get it again only if the process that gave it was killed, or a
+// failover lost the record of it. The program counts how often each success was given, with the cause. Both sign
+// receipts: each payment's verifies offline, each outcome has one leaf, and the audit compares the log too
 // (`receipts.ts`); `--no-receipts` runs without. `--payments N --kills N --failovers N --seed S`, the first three at
 // least.
 import { Keypair } from "@stellar/stellar-sdk"
@@ -143,20 +143,20 @@ interface Asked {
   readonly kind: "with a key" | "without"
 }
 
-/** A success as it was received: from which replica, by `performance.now`. */
+/** When a success was received, by `performance.now`, and from which replica. */
 interface Given {
   readonly slot: string
   readonly at: number
 }
 
-/** A payment whose outcome its caller knows: what was sent, and the transaction that was reported. */
+/** A payment with an outcome for its caller: the request, and the reported transaction. */
 interface Paid extends Asked {
   readonly body: unknown
   readonly given: Array<Given>
   /** Requests that had no answer. */
   readonly unanswered: number
   readonly transaction: string
-  /** As it was answered; undefined where a retry was answered with the hash alone. */
+  /** The receipt in the answer; undefined if a retry was answered with only the hash. */
   readonly receipt: string | undefined
   /** When its caller was answered, by `performance.now`. */
   readonly answeredAt: number
@@ -189,7 +189,7 @@ const isTransient = ({ errorReason }: any): boolean =>
     "internal_error"
   ].includes(errorReason)
 
-/** A signed payment, and what is to be settled of it. */
+/** A signed payment, and the amount to settle. */
 const signed = async (number: number, { kind, scheme }: Asked, seller: string) => {
   const id = `chaos-payment-${String(number).padStart(8, "0")}`
   const extensions = kind === "without" ? {} : { "payment-identifier": { info: { required: true, id } } }
@@ -200,7 +200,7 @@ const signed = async (number: number, { kind, scheme }: Asked, seller: string) =
   return { body: (await makeUptoPayment({ ...common, contract, facilitator, max: price })).settleBody(amount), amount }
 }
 
-/** One payment: asked of any replica, again and again, until its answer is final. */
+/** One payment, sent to any replica repeatedly until its answer is final. */
 const pay = async (number: number): Promise<void> => {
   const seller = random.pick(sellers).publicKey()
   const kind = number % 2 === 0 ? "with a key" : "without"
@@ -244,14 +244,14 @@ let [kills, databaseRestarts, failovers] = [0, 0, 0]
 const isEnough = (): boolean =>
   asked >= paymentsMax && kills >= killsMin && databaseRestarts >= Math.min(restarts, 1) && failovers >= failoversMin
 
-/** What was answered in here may have been lost: from the end of replication until the standby is the primary. */
+/** Answers in these periods may have been lost: from the end of replication until the standby is the primary. */
 const losses: Array<{ readonly from: number; readonly to: number }> = []
-/** What was answered is noted a little later, and what was noted is answered a little later. */
+/** An answer and its record may be this far apart, in either order. */
 const lossSlackMillis = 3_000
 const mayBeLost = ({ answeredAt }: Paid): boolean =>
   losses.some(({ from, to }) => answeredAt > from - lossSlackMillis && answeredAt < to + lossSlackMillis)
 
-/** The published log as it was downloaded before the newest failover. */
+/** The published log, downloaded before the newest failover. */
 let logCopy: string | undefined
 const failOver = async (): Promise<void> => {
   let lostFrom = performance.now()
@@ -260,7 +260,7 @@ const failOver = async (): Promise<void> => {
     const before = paidOnes.length
     await pause(random.int(1_500, 3_000))
     for (let n = before; n < paidOnes.length; n++) count("answered settled, and lost by a failover")
-    // What was published by now; nothing after it is compared.
+    // The log published so far; nothing later is compared.
     const place = join(folder, `log-${failovers}`)
     for (const { url } of withReceipts ? slots : []) logCopy = await keepLog(url, place).catch(() => logCopy)
   })
@@ -292,7 +292,7 @@ const accidents = async (): Promise<void> => {
     } else if (roll < 0.3) random.pick(slots).proxy.blackhole(random.int(2_000, 6_000))
     else {
       const slot = random.pick(slots)
-      // A busy machine starts one more slowly than accidents come: the other one answers meanwhile.
+      // A busy machine may restart one more slowly than accidents come; the other one answers until then.
       const others = slots.filter((one) => one !== slot)
       if (!(await Promise.all(others.map((one) => isReady(one.url)))).includes(true)) continue
       kills += 1
@@ -343,7 +343,7 @@ try {
 }
 const seconds = (performance.now() - started) / 1_000
 
-// Calm: the replicas come back, and what is open ends.
+// Calm: the replicas come back, and open payments end.
 for (const slot of slots)
   await until(`${slot.name} is ready`, () => isReady(slot.url), 120_000).catch(() =>
     count("a replica that did not come back")
@@ -352,7 +352,7 @@ interface Report {
   readonly open: number
   readonly mismatches: ReadonlyArray<Readonly<Record<"rule" | "subject" | "detail", string>>>
 }
-/** Ledger, database and log; and the log as it was published. */
+/** Ledger, database and log; and the published log. */
 const logFlags = (): ReadonlyArray<string> =>
   withReceipts ? ["--log", ...(logCopy === undefined ? [] : ["--log-copy", logCopy])] : []
 const audit = async (): Promise<Report> => {
@@ -375,7 +375,8 @@ for (let tries = 0; report.open > 0 && tries < 30; tries++) {
 let unreadable = 0
 const unread = new Set<string>()
 const settleInTheEnd = async ({ body, given, kind }: Paid) => {
-  // The RPC still fails occasionally, and what a killed process was sending is pending until it counts as dead.
+  // The RPC still fails occasionally, and an answer that a killed process was sending is pending until the process
+  // counts as dead.
   for (let tries = 0; ; tries++) {
     const answer = await settleAt(random.pick(slots), body, kind, given)
     if (tries === 60 || !isTransient(answer)) return answer
@@ -422,7 +423,7 @@ const reader = async (): Promise<void> => {
   for (let one = rest.shift(); one !== undefined; one = rest.shift()) await askAgain(one)
 }
 await Promise.all(Array.from({ length: 8 }, reader))
-// What a failover lost is recorded anew by now, since its caller has asked again.
+// By now payments that a failover lost are recorded again, since their callers have asked again.
 report = await audit()
 const isHarmless = ({ rule }: Report["mismatches"][number]) => failovers > 0 && isHarmlessAfterRestore(rule)
 const [harmless, mismatches] = [

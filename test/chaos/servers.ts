@@ -6,16 +6,16 @@ import { startPostgres, type TestPostgres } from "../support/postgres.ts"
 import { startRelay } from "../support/relay.ts"
 import { type JournalFact, readJournal } from "./observers.ts"
 
-/** As many as `startPostgres` admits. */
+/** Same as `startPostgres`. */
 const connectionsMax = 200
 
 export interface Servers {
-  /** Leads to the server that is the primary now. */
+  /** Leads to the current primary. */
   readonly url: string
   readonly restart: () => Promise<void>
   /**
-   * `losing` runs while the primary commits what will be lost, and is given when the first of that may have been
-   * committed, by `performance.now`; the failover is complete when the promise resolves.
+   * `losing` runs while the primary commits transactions that will be lost. Its argument is the time when the first of
+   * them may have been committed, by `performance.now`. The failover is complete when the promise resolves.
    */
   readonly failOver: (losing: (from: number) => Promise<void>) => Promise<void>
   readonly journal: () => Promise<ReadonlyArray<JournalFact>>
@@ -35,7 +35,7 @@ export const startServers = async (): Promise<Servers> => {
     restart: () => primary.restart!(),
     failOver: async (losing) => {
       const standby = await Effect.runPromise(startStandby(primary.url, connectionsMax))
-      // The standby may be cut off long before that is known, on a loaded machine.
+      // On a loaded machine, the standby may be cut off long before we notice.
       const from = performance.now()
       await Effect.runPromise(standby.cutOff)
       await losing(from)

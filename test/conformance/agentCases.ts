@@ -1,6 +1,6 @@
-// The example's agent against sellers of both kinds, over a tool server that is a process of its own and a ledger that
-// is asked for every balance: what it spent, what each seller got, and what its receipts say are the same to the atom,
-// and each receipt's transaction is on the ledger.
+// The example's agent against sellers of both kinds, over a separate tool server process and a ledger that is asked for
+// every balance: the amounts spent, the amounts received and the receipts are the same to the atom, and each receipt's
+// transaction is on the ledger.
 import { deepStrictEqual, ok, strictEqual } from "node:assert"
 import { type Bought, openMarket, runAgent } from "../../examples/agent.ts"
 import type { Part } from "./report.ts"
@@ -8,7 +8,7 @@ import type { World } from "./world.ts"
 
 const usdcUnits = 10_000_000n
 
-/** Whether the ledger has this transaction as one that succeeded. */
+/** True if the ledger has this transaction and it succeeded. */
 const succeeded = async ({ rpc }: World, hash: string): Promise<boolean> =>
   ((await rpc("getTransaction", { hash })) as { readonly status: string }).status === "SUCCESS"
 

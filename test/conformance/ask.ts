@@ -1,5 +1,5 @@
-// Questions to a facilitator under test, bare: the body goes out as it is given, the answer comes back with its status
-// and headers, and the two shapes that every answer of the payment routes must have are checked in one place.
+// Bare requests to a facilitator under test: the body is sent unchanged, the answer comes back with its status and
+// headers, and the two required shapes of payment answers are checked in one place.
 import assert from "node:assert/strict"
 
 export interface Answer {
@@ -9,7 +9,7 @@ export interface Answer {
   readonly json: any
 }
 
-/** Posts a body to a route; strings and bytes go out as they are. Waits at most `waitMs`, default 30 000. */
+/** Posts a body to a route; strings and bytes are sent unchanged. Waits at most `waitMs`, default 30 000. */
 export const post = async (
   url: string,
   body: unknown,
@@ -32,14 +32,16 @@ export const post = async (
   return { status: response.status, headers: response.headers, text, json }
 }
 
-/** A refusal by `/verify`: `isValid` false and a reason. With `reasons` the reason must be one of them. */
+/** A refusal by `/verify`: `isValid` is false and there is a reason. With `reasons` the reason must be one of them. */
 export const assertRefusedVerify = ({ json, text }: Answer, reasons?: ReadonlyArray<string>): void => {
   assert.equal(typeof json, "object", `no JSON object: ${text.slice(0, 200)}`)
   assert.equal(json?.isValid, false, `isValid: ${text.slice(0, 300)}`)
   assertReason(json.invalidReason, reasons, text)
 }
 
-/** A refusal by `/settle`: `success` false, a reason, `transaction` and `network` always strings. */
+/**
+ * A refusal by `/settle`: `success` is false, there is a reason, and `transaction` and `network` are always strings.
+ */
 export const assertRefusedSettle = ({ json, text }: Answer, reasons?: ReadonlyArray<string>): void => {
   assert.equal(typeof json, "object", `no JSON object: ${text.slice(0, 200)}`)
   assert.equal(json?.success, false, `success: ${text.slice(0, 300)}`)

@@ -1,6 +1,6 @@
 // `batch-settlement` over HTTP on the local ledger, with sellers and buyers of the official packages, every balance
-// checked to the atom by the ledger's own entries: one deposit and many vouchers, what a buyer may try, what a lost
-// record costs, and how a channel ends.
+// checked to the atom by the ledger's own entries: one deposit and many vouchers, attempts of a dishonest buyer, the
+// cost of a lost record, and the end of a channel.
 import assert from "node:assert/strict"
 import { Keypair } from "@stellar/stellar-sdk"
 import { memoryClientStorage } from "../../examples/batch/BatchStellarClient.ts"
@@ -13,7 +13,7 @@ import { batchOf, type Cases, inShop, makeBuyer, price, usdc, word } from "./bat
 import type { Part } from "./report.ts"
 import type { World } from "./world.ts"
 
-/** An end of a signature, Unix seconds. */
+/** Expiry of a signature, Unix seconds. */
 const soon = () => Math.floor(Date.now() / 60_000) * 60 + 600
 
 const manyVouchers = async (cases: Cases): Promise<void> => {
@@ -107,7 +107,7 @@ const claimedTogether = async (cases: Cases): Promise<void> => {
       assert.equal(transactions.length, 1)
       await shop.claims.settle()
       assert.equal(await world.balance(shop.receiver), 80n * price)
-      // A seller that forgot its claim makes it again.
+      // A seller that lost its record of a claim makes the claim again.
       for (const one of channels) await shop.server.channels.sync(one.channelId, { ...one, totalClaimed: "0" })
       await shop.claims.claim().catch((error) => assert.match(String(error), /nothing_to_claim|already_settled/))
       await shop.claims.settle().catch((error) => assert.match(String(error), /nothing_to_settle/))

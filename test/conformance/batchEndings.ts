@@ -1,4 +1,4 @@
-// How channels of `batch-settlement` end, over HTTP on the local ledger: by a refund, by a payer's withdrawal against a
+// The end of `batch-settlement` channels, over HTTP on the local ledger: by a refund, by a payer's withdrawal against a
 // silent seller and one that answers in time, by a claim whose facilitator dies, and after the ledger archived them.
 import assert from "node:assert/strict"
 import { signerOf, placeOf, signVoucher } from "../../examples/batch/vouchers.ts"
@@ -34,7 +34,7 @@ const withdrawals = async (cases: Cases): Promise<void> => {
       for (let call = 0; call < 3; call++) await buyer.pay(shop.page)
       const terms = await batch.termsOf(shop)
       assert.equal((await withdraw(buyer, "start", terms)).json?.success, true)
-      // A started withdrawal is known: no voucher is accepted any more.
+      // Once a withdrawal has started, no voucher is accepted any more.
       const voucher = signVoucher(
         signerOf(buyer.keypair.secret()),
         placeOf("stellar:testnet", batch.contract),
@@ -54,10 +54,10 @@ const withdrawals = async (cases: Cases): Promise<void> => {
   )
 }
 
-/** Ledgers after which an entry that no transaction touched is archived: more than the contract's thirty days. */
+/** Number of ledgers after which an untouched entry is archived: more than the contract's thirty days. */
 const archivedAfterLedgers = 700_000
 
-/** Months later: the last part, since the facilitator starts anew after them. */
+/** Months later. This is the last part, since the facilitator restarts afterwards. */
 export const batchArchived = async (world: World, part: Part): Promise<void> => {
   const cases = { world, part, batch: await batchOf(world) }
   const { batch } = cases
@@ -69,7 +69,7 @@ export const batchArchived = async (world: World, part: Part): Promise<void> => 
       for (let call = 0; call < 3; call++) await buyer.pay(shop.page)
       await batch.closeMany(archivedAfterLedgers)
       await crash()
-      // Its seller's own record lasts: the voucher is charged without the ledger.
+      // The seller still has its own record, so the voucher is charged without the ledger.
       await buyer.pay(shop.page)
       await shop.claims.claim()
       await shop.claims.settle()
@@ -140,7 +140,7 @@ export const batchEndings = async (cases: Cases): Promise<void> => {
   await withdrawals(cases)
 }
 
-/** After all the others: the ledger's transactions against what the facilitator recorded of them. */
+/** Runs after all other cases: compares the ledger's transactions with the facilitator's records. */
 export const batchAudited = async ({ audit }: World, part: Part): Promise<void> => {
   if (audit === undefined) return
   await part.check("the audit finds the ledger and the records in agreement", async () => {

@@ -1,5 +1,5 @@
-// The channel store and its claimer over HTTP: two instances of a seller that keeps nothing race for one voucher, and
-// what was charged is claimed and settled without the seller, in time before a withdrawal ends.
+// The channel store and its claimer over HTTP: two instances of a stateless seller race for one voucher. Charged
+// amounts are claimed and settled without the seller, in time before a withdrawal ends.
 import assert from "node:assert/strict"
 import { remoteAuthorizer, remoteChannels, setClaimPolicy } from "../../examples/batch/remoteChannels.ts"
 import { testnetUsdc } from "../support/buyer.ts"
@@ -35,7 +35,7 @@ export const batchStoreCases = async (world: World, part: Part): Promise<void> =
             const buyer = await makeBuyer(world, await world.account(1), { depositTimes: 20 })
             await buyer.pay(first.page)
             for (let round = 1; round <= 5; round++) {
-              // The same base: both sign the same voucher.
+              // Both start from the same base, so they sign the same voucher.
               const race = await Promise.all([buyer.buy(first.page), buyer.buy(second.page)])
               const paid = race.filter(({ receipt, status }) => status === 200 && receipt?.success === true)
               assert.ok(

@@ -1,5 +1,5 @@
-// What the cases of `batch-settlement` share: shops built on the official packages at 2.27.0 and express, buyers built
-// on their client, both with the scheme classes of the examples, and readings of the ledger's own entries.
+// Shared parts of the `batch-settlement` cases: shops built on the official packages at 2.27.0 and express, buyers
+// built on their client, both with the scheme classes of the examples, and access to the ledger's own entries.
 import assert from "node:assert/strict"
 import { createRequire } from "node:module"
 import { join } from "node:path"
@@ -25,21 +25,21 @@ import type { Part } from "./report.ts"
 import { root, type World } from "./world.ts"
 
 export const network = "stellar:testnet"
-/** The price of one page, atomic units. */
+/** Price of one page in atomic units. */
 export const price = 100n
-/** Atomic units of one USDC: what a buyer has. */
+/** Atomic units of one USDC, a buyer's balance. */
 export const usdc = 10_000_000n
 
 const official = createRequire(join(root, "test", "official", "c", "package.json"))
 const load = (name: string): Promise<any> => import(pathToFileURL(official.resolve(name)).href)
 
 export interface Shop {
-  /** Its page; `?used=N` charges N instead of the price. */
+  /** Address of its page; `?used=N` charges N instead of the price. */
   readonly page: string
   readonly server: BatchStellarServer
   readonly claims: BatchClaims
   readonly receiver: string
-  /** Answers that its handler has given. */
+  /** Number of answers from its handler. */
   readonly served: () => number
   readonly stop: () => Promise<void>
 }
@@ -98,7 +98,7 @@ export const openShop = async (world: World, options: ShopOptions): Promise<Shop
       facilitator: world.facilitator,
       network,
       token: testnetUsdc,
-      // Cases set the ledger's clock ahead.
+      // The cases set the ledger's clock ahead.
       now: async () => Number((await world.rpc("getLatestLedger", {})).closeTime)
     }),
     served: () => served,
@@ -117,9 +117,9 @@ export interface Buyer {
   readonly keypair: Keypair
   readonly client: BatchStellarClient
   readonly buy: (url: string) => Promise<Bought>
-  /** The answer's charge must have succeeded. */
+  /** Asserts that the answer's charge succeeded. */
   readonly pay: (url: string) => Promise<any>
-  /** The payment that was sent last, decoded. */
+  /** The last payment sent, decoded. */
   readonly sent: () => any
 }
 
@@ -167,15 +167,15 @@ export const makeBuyer = async (
 
 export interface Batch {
   readonly contract: string
-  /** Terms of a shop, as its 402 has them. */
+  /** Terms of a shop from its 402. */
   readonly termsOf: (shop: Shop) => Promise<any>
   /** A channel's entry on the ledger. */
   readonly state: (channelId: string) => Promise<any>
-  /** What the contract holds of the token. */
+  /** The contract's balance of the token. */
   readonly held: () => Promise<bigint>
   readonly settle: (payload: unknown, terms: any) => ReturnType<typeof post>
   readonly verify: (payload: unknown, terms: any) => ReturnType<typeof post>
-  /** Closes empty ledgers, as months do. */
+  /** Closes empty ledgers, like months without transactions. */
   readonly closeMany: (ledgers: number) => Promise<void>
   /** Sets the ledger's clock ahead. */
   readonly advance: (seconds: number) => Promise<void>
@@ -193,7 +193,7 @@ const leap = async ({ ledger }: World, by: string): Promise<void> => {
   await fetch(`${ledger}/close`, { method: "POST" })
 }
 
-/** Reads what the facilitator announces, and the ledger. */
+/** Reads the facilitator's announcement, and the ledger. */
 export const batchOf = async (world: World): Promise<Batch> => {
   const { kinds }: any = await (await fetch(`${world.facilitator}/supported`)).json()
   const kind = kinds.find((one: any) => one.scheme === "batch-settlement" && one.network === network)

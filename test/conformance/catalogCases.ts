@@ -1,6 +1,6 @@
-// The catalog against the official extension package: every declaration its helpers make is paid through the official
-// client, then found listed, resolved and filtered; the official seller's own routes are listed and its live 402 proves
-// their owner; the official discovery client lists and searches.
+// The catalog against the official extension package: every declaration of its helpers is paid for through the official
+// client, then found listed, resolved and filtered. The official seller's own routes are listed and its live 402 proves
+// their owner. The official discovery client lists and searches.
 import assert from "node:assert/strict"
 import { join } from "node:path"
 import { post } from "./ask.ts"
@@ -26,7 +26,7 @@ const getJson = async (url: string): Promise<any> => (await fetch(url)).json()
 const outcomeOf = (headers: Headers): any =>
   JSON.parse(Buffer.from(headers.get("extension-responses") ?? "e30=", "base64").toString("utf8")).bazaar
 
-/** What is written behind, or asked of an origin, comes a little later. */
+/** Polls for buffered writes, and for probes of an origin. */
 const eventually = async <A>(ask: () => Promise<A>, holds: (answer: A) => boolean): Promise<A> => {
   for (let attempt = 0; ; attempt++) {
     const answer = await ask()
@@ -91,7 +91,7 @@ const everyDeclaration = async (
       const settled = await post(`${world.facilitator}/settle`, body)
       assert.equal(settled.json.success, true, settled.text)
       assert.equal(outcomeOf(settled.headers).status, "success")
-      // A route's template answers once its payment is counted.
+      // A route's template is found once its payment is counted.
       const found = await eventually(
         () => getJson(resolveUrl(world, `${origin}${row.path}`, row.toolName)),
         ({ x402Version }) => x402Version === 2
@@ -210,12 +210,12 @@ const officialDiscovery = async (
   }
   const named = ({ resource, toolName = "" }: any): string => `${resource} ${toolName}`
   const { search: state } = await getJson(`${world.facilitator}/health/ready`)
-  // The client asks for no mode: what is on answers, and that is the whole answer.
+  // The client sends no mode, so the enabled modes answer, and nothing is missing.
   await part.check("the official discovery client finds each declaration by its words [S115][S127][S334]", async () => {
     assert.equal(state.lexical, "ready")
     for (const row of rows) {
       const expected = named({ resource: `${origin}${row.listed}`, toolName: row.toolName })
-      // Indexing follows listing.
+      // Indexing comes after listing.
       const found = await eventually(
         () => search({ query: row.name, type: row.type, limit: 50 }),
         ({ resources }) => resources.some((one: any) => named(one) === expected)
@@ -228,7 +228,7 @@ const officialDiscovery = async (
       )
       assert.ok(found.resources.every(({ type }: any) => type === row.type))
     }
-    // Not first: young evidence that answers precedes younger evidence, however relevant it is.
+    // Not first: older evidence is ranked before younger evidence, however relevant that is.
     const { resources } = await search({ query: "multiply", limit: 5 })
     assert.ok(resources.some(({ toolName }: any) => toolName === "multiply"))
   })

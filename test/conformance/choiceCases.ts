@@ -1,7 +1,7 @@
-// Whether lines are enough to choose by: an agent with one rule (the words that are needed, a proven owner, the lowest
-// price) buys each of its tasks from the whole results of a search and from `detail: "short"`, over one catalog of
-// sixty listings. It reads what a model is given and nothing else; where a line is cut before a word that it needs, it
-// asks `x402_get_resource` for that listing. What it read is counted by a public tokenizer.
+// Tests whether one-line results are enough to choose by: an agent with one rule (the required words, a proven owner,
+// the lowest price) buys each of its tasks from the full results of a search and from `detail: "short"`, over one
+// catalog of sixty listings. It only reads the text that a model receives. If a line is cut before a required word, it
+// asks `x402_get_resource` for that listing. A public tokenizer counts the text.
 import { ok, strictEqual } from "node:assert"
 import type { Keypair } from "@stellar/stellar-sdk"
 import { signPayment } from "../../examples/buyer.ts"
@@ -20,16 +20,16 @@ type Detail = "full" | "short"
 interface Candidate {
   readonly ref: string
   readonly text: string
-  /** More of the text is to be had. */
+  /** The rest of the text is available. */
   readonly isCut: boolean
   readonly isProven: boolean
   /** In the asset's units. */
   readonly price: number
 }
 
-/** Results that the agent asks for. */
+/** Results per search. */
 const limit = 8
-/** Listings that it reads whole, of one search. */
+/** Maximum number of listings that it reads in full after one search. */
 const readMax = 4
 const pricePattern = /\| (\d+(?:\.\d+)?) USDC \|/
 const units = 10_000_000
@@ -58,7 +58,7 @@ const has = ({ text }: Candidate, words: ReadonlyArray<string>): boolean => {
 const shareOf = ({ text }: Candidate, words: ReadonlyArray<string>): number =>
   words.filter((word) => text.toLowerCase().includes(word)).length / words.length
 
-/** What the agent buys: of the proven ones with every word, the cheapest. */
+/** The agent's choice: the cheapest proven one with every word. */
 const choose = (candidates: ReadonlyArray<Candidate>, words: ReadonlyArray<string>): Candidate | undefined =>
   candidates
     .filter((one) => one.isProven && has(one, words))
@@ -95,7 +95,7 @@ const buy = async (tools: Tools, { query, words }: Task, detail: Detail): Promis
   return { sold: bought["json"]?.sold ?? `nothing: ${bought["code"]} ${bought["message"]}`, tokens }
 }
 
-/** Runs work on each, a given number at a time; the results in order. */
+/** Runs work on each item, with limited concurrency; keeps the order of results. */
 const each = async <A, B>(all: ReadonlyArray<A>, concurrency: number, work: (one: A) => Promise<B>) => {
   const results: Array<B> = []
   let next = 0
@@ -106,7 +106,7 @@ const each = async <A, B>(all: ReadonlyArray<A>, concurrency: number, work: (one
   return results
 }
 
-/** A listing begins with a payment; then the origins are probed, and prove what they own. */
+/** A listing begins with a payment; then the origins are probed and prove their ownership. */
 const list = async ({ facilitator, ledger }: World, customer: Keypair, { listings }: Market): Promise<number> => {
   const client = facilitatorClient({ facilitator })
   await each(listings, 4, async ({ accepted, payload }) => {
@@ -148,7 +148,7 @@ export const choiceCases = async (world: World, { check, figure }: Part): Promis
         mistakes[detail] = tasks.flatMap(({ expected, query }, at) =>
           done[at]!.sold === expected ? [] : [`${query}: ${done[at]!.sold}, not ${expected}`]
         )
-        // An agent that is mostly wrong shows nothing.
+        // If the agent were mostly wrong, the test would show nothing.
         ok(mistakes[detail].length * 10 <= tasks.length, mistakes[detail].join("\n"))
       })
     await check("short results lead to no more mistakes than full ones, for fewer tokens", () => {

@@ -1,6 +1,6 @@
-// Sixty listings of seven origins, and what an agent may be asked to buy of them. Each of twenty subjects is offered
-// three times: plainly; dearer, with a feature that is named late in its description; and either with another feature
-// or, cheaper and in the same words, by an origin that proves nothing. Every seller answers with what it sold.
+// Sixty listings of seven origins, and purchase tasks for an agent. Each of twenty subjects is offered three times:
+// plain; more expensive, with a feature late in its description; and either with another feature or, cheaper and with
+// the same text, by an origin without proof. Every seller answers with the name of the sold offer.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { once } from "node:events"
@@ -11,11 +11,11 @@ import { testnetUsdc } from "../support/buyer.ts"
 
 interface Subject {
   readonly slug: string
-  /** What is sold, in words that each of its offers has. */
+  /** Words that each of its offers has. */
   readonly words: string
-  /** How it is said at length. */
+  /** A longer description. */
   readonly more: string
-  /** Of the second offer, and of the third. */
+  /** Features of the second and third offers. */
   readonly features: readonly [string, string]
 }
 
@@ -47,13 +47,13 @@ const subjects: ReadonlyArray<Subject> = [
   features: [second, third] as const
 }))
 
-/** A filler of the length that sellers write, so that a feature behind it is cut from a line. */
+/** A filler of typical length, so that a feature after it is cut from a line. */
 const filler =
   "answered as JSON within a second, from sources that are named in each answer, under one price for every call"
 
 export interface Offer {
   readonly id: string
-  /** Index of its origin; the last one proves nothing. */
+  /** Index of its origin; the last one has no proof. */
   readonly origin: number
   readonly path: string
   readonly description: string
@@ -80,22 +80,22 @@ const offersOf = ({ features, more, slug, words }: Subject, at: number): Readonl
   ]
 }
 
-/** Whether a subject's third offer is a copy of the first by the origin that proves nothing. */
+/** True if a subject's third offer is a copy of the first, by the origin without proof. */
 const isCopied = (at: number): boolean => at % 3 === 0
 
 export const offers: ReadonlyArray<Offer> = subjects.flatMap(offersOf)
 
 export interface Task {
-  /** What the agent searches for. */
+  /** The agent's search query. */
   readonly query: string
-  /** Words that what it buys must have. */
+  /** Words that the purchased offer must have. */
   readonly words: ReadonlyArray<string>
   readonly expected: string
 }
 
 const wordsOf = (text: string): ReadonlyArray<string> => text.toLowerCase().match(/[a-z]{3,}/g) ?? []
 
-/** Each subject plainly, and with the feature of its second offer or of its third, where that is no copy. */
+/** Each subject plain, and with the feature of its second or its third offer, if that is not a copy. */
 export const tasks: ReadonlyArray<Task> = subjects.flatMap(({ features, slug, words }, at) => {
   const featured = (which: 0 | 1, expected: string): Task => {
     const query = `${words} ${features[which]}`
@@ -109,12 +109,12 @@ export const tasks: ReadonlyArray<Task> = subjects.flatMap(({ features, slug, wo
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64")
 
 export interface Market {
-  /** What a customer has to pay for each offer to be listed. */
+  /** Payments by a customer that get each offer listed. */
   readonly listings: ReadonlyArray<{ readonly url: string; readonly accepted: Json; readonly payload: Json }>
   readonly close: () => void
 }
 
-/** The origin that proves nothing is asked by POST alone, which no probe sends. */
+/** The origin without proof only accepts POST, which no probe sends. */
 export const isProven = ({ origin }: Offer): boolean => origin < originsProven
 
 /** Opens every origin. */

@@ -1,5 +1,5 @@
-// The conformance run is only as good as its instruments: the changed payments must change what they say and nothing
-// else, the tap must keep what passed, and the report must not call a run green that failed or did nothing.
+// Tests the instruments of the conformance run: a changed payment must differ only in the intended way, the tap must
+// keep all exchanges, and the report must not pass a run that failed or did nothing.
 import { createServer } from "node:http"
 import { once } from "node:events"
 import { inspectAuthEntry, Keypair, xdr } from "@stellar/stellar-sdk"

@@ -1,5 +1,5 @@
-// The official suite of MCP in both revisions, against a tool server in this process: the part of `npm run conformance
-// -- mcp` that needs no facilitator.
+// The official MCP suite in both revisions, against a tool server in this process: the part of `npm run conformance --
+// mcp` that needs no facilitator.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { substituteJson, startTools, listedResource, pageOf } from "../plugins/mcp-tools/support.ts"

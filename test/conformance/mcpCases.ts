@@ -1,7 +1,7 @@
 // The agent tools under the official programs of MCP: the conformance suite in both revisions and the inspector in both
-// eras, against `tollkeeper tools` as its profile ships, on Node and on Deno. Nothing waits in between, so that the
-// stock rate limit is held to a whole run; nothing is asked to be let in, so that the server's own origin is. Batches
-// and cancellations, which the suite has no scenario for, follow.
+// eras, against `tollkeeper tools` with its shipped profile, on Node and on Deno. There are no pauses, so the default
+// rate limit has to suffice for a whole run. No origin is added to the allowed ones, so the server's own origin has to
+// be allowed. Batches and cancellations follow, for which the suite has no scenario.
 import { existsSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -24,14 +24,14 @@ const inspector = "inspector/clients/launcher/build/index.js"
 export interface Runtime {
   readonly name: string
   readonly command: string
-  /** Before the program's own file. */
+  /** Arguments before the program's own file. */
   readonly args: ReadonlyArray<string>
 }
 
 const denoFile = join(root, "test", "tools", "node_modules", "@deno", "linux-x64-glibc", "deno")
 const ours: Runtime = { name: "this runtime", command: process.execPath, args: [] }
 
-/** The runtimes that are at hand. */
+/** The available runtimes. */
 export const runtimes: ReadonlyArray<Runtime> =
   "Deno" in globalThis || !existsSync(denoFile)
     ? [ours]
@@ -49,9 +49,9 @@ const words = (world: Pick<World, "facilitator">, state: string, settings: Reado
 ]
 
 export interface ToolServer {
-  /** Of `/mcp`. */
+  /** Address of `/mcp`. */
   readonly url: string
-  /** The command that speaks over stdin and stdout. */
+  /** The command that serves over stdin and stdout. */
   readonly stdio: ReadonlyArray<string>
   readonly stop: () => Promise<void>
 }
@@ -90,15 +90,15 @@ export const startToolServer = async (
   }
 }
 
-/** What of a scenario does not hold, by check. */
+/** The failures of a scenario, by check. */
 const errorsOf = (checks: ReadonlyArray<Check>): ReadonlyArray<string> =>
   checks
     .filter(({ id, status }) => status !== "SUCCESS" && status !== "INFO" && whyNot(id) === undefined)
-    // What a run skips of an applicable scenario, it skips because something optional is not offered.
+    // A run skips a part of an applicable scenario if an optional feature is not offered.
     .filter(({ status }) => status !== "SKIPPED")
     .map(({ errorMessage = "", id, status }) => `${id}: ${status} ${errorMessage}`)
 
-/** One revision of the suite; every scenario is held to or left out by name. */
+/** One revision of the suite; every scenario is either required or excluded by name. */
 export const suiteCases = async (url: string, revision: Revision, { check, figure }: Part): Promise<void> => {
   let scenarios: ReadonlyMap<string, ReadonlyArray<Check>> = new Map()
   await check(`the suite of ${revision} completes under the default rate limit`, async () => {
@@ -147,14 +147,14 @@ const inspects = async (target: ReadonlyArray<string>, era: "legacy" | "modern",
   ok(line.startsWith("1. ") && line.endsWith(`ref ${wrapper.ref}`))
 }
 
-/** The inspector prints a failed call's error, and adds no complaint of its own. */
+/** The inspector prints a failed call's error, without any error of its own. */
 const showsError = async (url: string, home: string): Promise<void> => {
   const args = ["--cli", url, "--quiet", "--method", "tools/call", "--tool-name", "x402_get_resource"]
   const { err, out } = await runOfficial(inspector, [...args, "--tool-arg", "ref=v1.none"], home)
   ok(`${out}${err}`.includes("INVALID_ARGUMENT"), `${out}${err}`)
 }
 
-/** Why what is left out is left out: the server offers tools and nothing else. */
+/** Verifies the reason for the exclusions: the server only offers tools. */
 const offersToolsAndContent = async (url: string): Promise<void> => {
   const answer = await fetch(url, {
     method: "POST",
@@ -170,7 +170,7 @@ const offersToolsAndContent = async (url: string): Promise<void> => {
   deepStrictEqual(Object.keys(JSON.parse(data).result.capabilities), ["tools", "resources"])
 }
 
-/** Milliseconds from the start of the process to its first answer over stdin and stdout: the best of three. */
+/** Milliseconds from the start of the process to its first answer over stdin and stdout; the best of three runs. */
 const stdioMillis = async ([command = "", ...args]: ReadonlyArray<string>): Promise<number> => {
   const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "conformance", version: "1" } }
   let best = Number.POSITIVE_INFINITY
@@ -185,7 +185,7 @@ const stdioMillis = async ([command = "", ...args]: ReadonlyArray<string>): Prom
   return best
 }
 
-/** Something to find: a listing begins with a payment. */
+/** Lists a resource for the searches: a listing begins with a payment. */
 const listOne = async (world: World): Promise<void> => {
   const buyer = await world.account(1)
   const payTo = (await world.account(0)).publicKey()
@@ -201,7 +201,7 @@ const listOne = async (world: World): Promise<void> => {
   }
 }
 
-/** Messages a second that the server for batches takes: their count is then seen in one. */
+/** Rate limit of the server for batches, in messages per second, so that one second shows their count. */
 const callsPerSecond = 10
 
 const ownCases = async (world: World, runtime: Runtime, part: Part): Promise<void> => {
@@ -234,7 +234,7 @@ export const mcpCases = async (world: World, runtime: Runtime, part: Part): Prom
   }
 }
 
-/** Prints once which scenarios do not apply. */
+/** Prints the scenarios that do not apply, once. */
 export const sayLeftOut = (say: (line: string) => void, leftOut: ReadonlyArray<readonly [string, string]>): void => {
   for (const [name, reason] of leftOut) say(`  left out  ${name.replace(/-$/, "-*").padEnd(46)} ${reason}`)
 }

@@ -11,7 +11,7 @@ import { root } from "./world.ts"
 
 export type Revision = "2025-11-25" | "2026-07-28"
 
-/** The scenarios that apply, whole but for the checks of `leftOut`. */
+/** The applicable scenarios, complete except the checks in `leftOut`. */
 export const applicable: Readonly<Record<Revision, ReadonlyArray<string>>> = {
   "2025-11-25": [
     "server-initialize",
@@ -36,7 +36,7 @@ const resources = "asks for the suite's own resources; the server's are the cont
 const fixture = (tool: string) => `calls the suite's own tool ${tool}, which a server in use does not have`
 const tasks = "tasks are an extension that the server does not offer, and says so in its capabilities"
 
-/** Scenarios that do not apply, by name or by how their names begin, and checks of applicable ones by their ids. */
+/** Scenarios that do not apply, by name or prefix, and excluded checks of applicable ones, by id. */
 export const leftOut: ReadonlyArray<readonly [string, string]> = [
   ["prompts-", prompts],
   ["resources-", resources],
@@ -69,7 +69,7 @@ export const leftOut: ReadonlyArray<readonly [string, string]> = [
   ["sep-2549-resources-", resources]
 ]
 
-/** Why a scenario or a check does not apply; undefined for one that does. */
+/** Why a scenario or a check does not apply; undefined if it does. */
 export const whyNot = (name: string): string | undefined =>
   leftOut.find(([begin]) => name === begin || (begin.endsWith("-") && name.startsWith(begin)))?.[1]
 
@@ -81,7 +81,7 @@ export interface Check {
 
 const tools = join(root, "test", "official", "mcp", "node_modules", "@modelcontextprotocol")
 
-/** Runs a program of the official packages to its end; what it wrote, and its status. */
+/** Runs a program of the official packages to its end; returns its output and its status. */
 export const runOfficial = async (
   program: "conformance/dist/index.js" | "inspector/clients/launcher/build/index.js",
   args: ReadonlyArray<string>,
@@ -101,7 +101,7 @@ export const runOfficial = async (
   return { status, out: out.join(""), err: err.join("") }
 }
 
-/** Everything that a revision runs, in one go; the checks of each scenario. */
+/** Runs a complete revision; returns the checks of each scenario. */
 export const runSuite = async (url: string, revision: Revision): Promise<ReadonlyMap<string, ReadonlyArray<Check>>> => {
   const home = await mkdtemp(join(tmpdir(), "tollkeeper-mcp-suite-"))
   try {

@@ -1,6 +1,5 @@
-// The neutral dialect of the specification, which no published package speaks: a seller and a buyer of our own (those
-// that the guides show), the terms of the 402 in its body and in its header, and the same refusals, in the neutral
-// spelling.
+// The neutral dialect of the specification, which no published package implements: our own seller and buyer (from the
+// guides), the terms of the 402 in its body and in its header, and the same refusals, in the neutral spelling.
 import assert from "node:assert/strict"
 import { buy } from "../../examples/buyer.ts"
 import { startSeller } from "../../examples/seller-http.ts"

@@ -1,5 +1,5 @@
-// The official packages against this facilitator: an unpaid page, a paid one with its receipt, a transaction that the
-// ledger knows, one request each to `/verify` and `/settle`, many concurrent buyers, and nothing for a replay or for a
+// The official packages against this facilitator: an unpaid page, a paid one with its receipt, a transaction that is on
+// the ledger, one request each to `/verify` and `/settle`, many concurrent buyers, and nothing for a replay or a
 // changed payment. All money is counted on the ledger.
 import assert from "node:assert/strict"
 import { awaitTransaction } from "../support/rpcCall.ts"
@@ -15,7 +15,7 @@ export const price = 10_000n
 const network = "stellar:testnet"
 const concurrentBuyers = 20
 
-/** What the last answer of a failed purchase said. */
+/** The reason in the last answer of a failed purchase. */
 const reasonOf = ({ responses }: Purchase): string => {
   const { paymentRequired, paymentResponse } = responses.at(-1)!
   return JSON.stringify(paymentResponse ?? paymentRequired?.error ?? "no reason given").slice(0, 400)
@@ -53,6 +53,7 @@ export const officialCases = async (
     await replays(set, world, part, payTo)
     await identifiers(set, world, part, payTo)
     await identifierBuysNothing(set, world, part, "/plain")
+    await identifierBuysOneCall(set, world, part, payTo)
     if (name === "c") await upfront(set, world, part, payTo)
     if (name === "c") await identifierBuysNothing(set, world, part, "/upfront")
     await refusalCases(part, world, payTo, price, async () => {
@@ -67,7 +68,7 @@ export const officialCases = async (
   }
 }
 
-/** The flow that settles before the handler: no question to `/verify`, one to `/settle`, and a replay buys nothing. */
+/** The flow that settles before the handler: no request to `/verify`, one to `/settle`, and a replay buys nothing. */
 const upfront = async (set: OfficialSet, world: World, part: Part, payTo: string): Promise<void> => {
   const buyer = await world.account(1)
   const before = await world.balance(payTo)
@@ -90,7 +91,7 @@ const upfront = async (set: OfficialSet, world: World, part: Part, payTo: string
   })
 }
 
-/** A buyer that adds an identifier, which the seller never asked for, to one payment, and sends it again and again. */
+/** A buyer that adds an identifier that the seller did not ask for to one payment, and sends it repeatedly. */
 const identifierBuysNothing = async (set: OfficialSet, world: World, part: Part, path: string): Promise<void> => {
   await part.check(`${path}: one payment with the buyer's identifier buys one page`, async () => {
     const offered = await fetch(`${set.sellerUrl}${path}`)
@@ -105,6 +106,34 @@ const identifierBuysNothing = async (set: OfficialSet, world: World, part: Part,
     const later = [await ask(), await ask(), await ask()]
     const served = [...concurrent, ...later].filter(({ status }) => status === 200)
     assert.equal(served.length, 1, [...concurrent, ...later].map(({ status }) => status).join())
+  })
+}
+
+/** The same with a tool behind MCP whose calls take from nothing to two seconds, verified first and settled last. */
+const identifierBuysOneCall = async (set: OfficialSet, world: World, part: Part, payTo: string): Promise<void> => {
+  await part.check("a tool: one payment with the buyer's identifier buys one call", async () => {
+    const call = async (milliseconds: number, payment?: unknown): Promise<any> => {
+      const params = {
+        name: "report",
+        arguments: { milliseconds },
+        ...(payment === undefined ? {} : { _meta: { "x402/payment": payment } })
+      }
+      const answer = await fetch(`${set.sellerUrl}/mcp`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params })
+      })
+      return ((await answer.json()) as any).result
+    }
+    const before = await world.balance(payTo)
+    const paymentPayload = await set.sign((await call(0)).structuredContent, (await world.account(1)).secret())
+    const identifier = { info: { required: false, id: `pay_${crypto.randomUUID().replaceAll("-", "")}` } }
+    paymentPayload.extensions = { ...paymentPayload.extensions, "payment-identifier": identifier }
+    const answers = await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map((at) => call(at * 280, paymentPayload)))
+    answers.push(await call(0, paymentPayload))
+    const served = answers.filter(({ isError }) => isError !== true)
+    assert.equal(served.length, 1, JSON.stringify(answers.map((one) => one.structuredContent?.error)))
+    assert.equal((await world.balance(payTo)) - before, price)
   })
 }
 

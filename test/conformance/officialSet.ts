@@ -1,5 +1,5 @@
-// One set of official packages at work: installed from its lockfile when it is not there, its seller and its buyers
-// started as programs of their own, with a tap between the seller and the facilitator.
+// One set of official packages: installed from its lockfile if it is missing, with its seller and its buyers as
+// separate programs, and a tap between the seller and the facilitator.
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFile, writeFile } from "node:fs/promises"
@@ -11,7 +11,7 @@ import { root, type World } from "./world.ts"
 
 export type SetName = "a" | "b" | "c"
 
-/** What one purchase of an official client came to. */
+/** The outcome of one purchase by an official client. */
 export interface Purchase {
   readonly error?: string
   readonly status: number
@@ -39,7 +39,7 @@ export interface OfficialSet {
   readonly tap: Tap
   /**
    * Buys one page with the official client; a failure of the client is in `error`. With `horizon: "down"` the client
-   * cannot learn the time between ledgers and reckons five seconds.
+   * cannot read the time between ledgers and assumes five seconds.
    */
   readonly buy: (options: PurchaseOptions, horizon?: "up" | "down") => Promise<Purchase>
   /** A payment that the official client made and did not send: its PaymentPayload. */
@@ -96,7 +96,7 @@ export const startSet = async (name: SetName, world: World, payTo: string, netwo
   try {
     const seller = start("seller.mjs", { facilitator: tap.url, payTo, network })
     const buyers = start("buyer.mjs", { rpc: world.ledgerHttps, network })
-    // Nothing listens on port 1: these buyers find Horizon out of reach.
+    // No program listens on port 1, so these buyers cannot reach Horizon.
     const cutOffBuyers = start("buyer.mjs", { rpc: world.ledgerHttps, network }, "1")
     const { url: sellerUrl } = await seller.next((line) => line.url !== undefined)
     for (const program of [buyers, cutOffBuyers]) await program.next((line) => line.ready === true)

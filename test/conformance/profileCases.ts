@@ -1,5 +1,5 @@
-// The profiles of the drafts of `upto` over HTTP, every balance checked to the atom: what each settles, that it settles
-// once, what it refuses, and a token that lies.
+// The drafts' profiles of `upto` over HTTP, every balance checked to the atom: the settled amounts, a single settlement
+// for each payment, the refusals, and a token that lies.
 import assert from "node:assert/strict"
 import { Keypair } from "@stellar/stellar-sdk"
 import { draftProfiles } from "../support/uptoProfiles.ts"

@@ -1,22 +1,19 @@
-// Programs that the conformance run starts beside itself: each speaks JSON lines on its standard streams, ends when its
-// standard input ends, and is killed by its own process id when it does not. The tail of what it wrote is kept for a
-// report.
+// Programs that the conformance run starts. Each exchanges JSON lines on its standard streams and ends when its
+// standard input ends; if it does not, it is killed by its own process id. The tail of its output is kept for a report.
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { createInterface } from "node:readline"
 
 export interface Program {
   readonly pid: number
-  /**
-   * The next JSON line that is accepted; rejects when the program ends first or `timeoutMs` (default 60 000) pass.
-   */
+  /** The next accepted JSON line; rejects if the program ends first or `timeoutMs` (default 60 000) pass. */
   readonly next: (accepts: (line: any) => boolean, timeoutMs?: number) => Promise<any>
   readonly send: (line: unknown) => void
   /** The last 8 000 characters of standard output and error. */
   readonly tail: () => string
   /** Ends the program: its input first, then SIGTERM, then SIGKILL. */
   readonly stop: () => Promise<void>
-  /** Ends the program with SIGKILL, so that it can do nothing about it. */
+  /** Ends the program with SIGKILL, without a graceful stop. */
   readonly kill: () => Promise<void>
 }
 

@@ -1,5 +1,5 @@
-// The buyers without an SDK at a seller of `batch-settlement`: one deposit by /prepare, three requests, and what the
-// seller has charged of it, to the atom. Part of `npm run conformance -- reach`.
+// The buyers without an SDK at a seller of `batch-settlement`: one deposit by /prepare, three requests, and the
+// seller's charges, to the atom. Part of `npm run conformance -- reach`.
 import assert from "node:assert/strict"
 import { execFile } from "node:child_process"
 import { join } from "node:path"
@@ -48,7 +48,7 @@ export const reachBatch = async (world: World, part: Part, payTo: string): Promi
   }
   const buyers = [
     ["Node, /prepare", byNode, deposited],
-    // Its deposit is for a hundred calls.
+    // Its deposit covers a hundred calls.
     ...(pythonProgram === undefined ? [] : [["Python", byPython, 100n * price] as const])
   ] as const
   try {

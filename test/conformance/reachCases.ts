@@ -1,6 +1,6 @@
-// Any language, any framework: each buyer buys from each seller, `exact` and where the buyer knows it `upto`, through a
-// first settle that is answered as pending and with an answer that is lost and asked for again. Each cell is checked to
-// the atom on both sides, by the ledger, and printed as a matrix.
+// Any language, any framework: each buyer buys from each seller by `exact` and, if the buyer supports it, by `upto`.
+// The first settle is answered as pending, and one answer is lost and requested again. Each cell is checked to the atom
+// on both sides, by the ledger, and printed as a matrix.
 import assert from "node:assert/strict"
 import { execFile, execFileSync } from "node:child_process"
 import { mkdtempSync } from "node:fs"
@@ -30,7 +30,10 @@ interface ReachBuyer {
   readonly buy: (url: string) => Promise<Bought>
 }
 
-/** Between the sellers and the facilitator: the first settle of each payment is answered as pending, and kept. */
+/**
+ * A proxy between the sellers and the facilitator: it answers the first settle of each payment as pending, and keeps
+ * it.
+ */
 const startPending = async (target: string) => {
   const payments = new Map<string, any>()
   const server = createServer((request, response) => {
@@ -56,7 +59,7 @@ const startPending = async (target: string) => {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
-    /** What was paid for a page with. */
+    /** The payment that bought a page. */
     paymentFor: (url: string) => payments.get(url),
     stop: () => {
       server.closeAllConnections()
@@ -65,7 +68,7 @@ const startPending = async (target: string) => {
   }
 }
 
-/** The buyers that can run here, each with an account of its own. */
+/** The buyers that can run here, each with its own account. */
 const makeBuyers = async (world: World, uptoContract: string): Promise<ReadonlyArray<ReachBuyer>> => {
   const accounts = await Promise.all(Array.from({ length: 3 }, () => world.account(10)))
   const [light, sdk, forPython] = accounts as [Keypair, Keypair, Keypair]
@@ -140,7 +143,7 @@ const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).to
 
 type Way = Awaited<ReturnType<typeof startPending>>
 
-/** One cell: bought, paid to the atom, and the same answer for the same payment; what it cost. */
+/** One cell: bought, paid to the atom, and the same answer for the same payment. Returns the cost. */
 const buyOnce = async (world: World, way: Way, buyer: ReachBuyer, seller: ReachSeller, scheme: "exact" | "upto") => {
   const isExact = scheme === "exact"
   const mark = encodeURIComponent(buyer.name)
@@ -153,7 +156,7 @@ const buyOnce = async (world: World, way: Way, buyer: ReachBuyer, seller: ReachS
   if (isExact) assert.equal(bought.page.city, buyer.name)
   else assert.equal(bought.page.story.split(" ").length, words)
   assert.equal(before - (await world.balance(buyer.account)), price)
-  // The answer was lost: the same payment has the same page and receipt again, and costs nothing more.
+  // The answer was lost: the same payment gets the same page and receipt again, and costs nothing more.
   const payment = way.paymentFor(url)
   assert.ok(payment, "no first settle was answered as pending")
   const again = await fetch(url, { headers: { "payment-signature": encode(payment) } })

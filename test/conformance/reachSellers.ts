@@ -1,5 +1,5 @@
 // The sellers of the matrix: one page for a fixed price at /weather and one by use at /story, by each framework that is
-// installed here. A framework that is not is named with the reason.
+// installed here. Missing frameworks are listed with the reason.
 import { spawn, spawnSync } from "node:child_process"
 import { createServer } from "node:http"
 import { createRequire } from "node:module"
@@ -31,7 +31,7 @@ const story = "Once a traveller came to a river and asked the ferryman what it c
 export const weatherPrice = 10_000n
 export const wordPrice = 1_000n
 
-/** The two pages as functions of a Request: what every framework below is given. */
+/** The two pages as functions of a Request, which every framework below uses. */
 const pagesOf = ({ facilitator, payTo, uptoExtra }: SellerNeeds) => {
   const shared = { facilitator, payTo, asset: testnetUsdc, maxTimeoutSeconds: 300, store: memoryStore() }
   const sellWeather = makeSell({ ...shared, amount: String(weatherPrice), description: "Weather of a city" })
@@ -90,9 +90,9 @@ const byExpress = (needs: SellerNeeds) => {
   return listen("Express", app)
 }
 
-/** A page with the body of its request, behind a parser that has read it before. */
+/** A page that returns the body of its request, behind a parser that has already read the body. */
 const report = async (request: Request) => Response.json({ asked: await request.json() })
-/** Sellers that have it. */
+/** Sellers with that page. */
 export const reporters = ["Express", "Fastify", "Koa"]
 
 const byFastify = async (needs: SellerNeeds): Promise<ReachSeller> => {
@@ -166,7 +166,7 @@ const byPython = async ({ facilitator, payTo }: SellerNeeds, name: string, word:
   return { name, url: /http:\/\/[\d.:]+/.exec(line)![0], stop: async () => void child.kill(), ...schemes }
 }
 
-/** All that can run here; `say` names the others. */
+/** All sellers that can run here; `say` prints the others. */
 export const startSellers = async (needs: SellerNeeds, say: (line: string) => void) => {
   await installSet("frameworks", say)
   const started = await Promise.all([

@@ -1,6 +1,6 @@
 // Receipts through official sellers and clients, unmodified: the buyer of each generation reads one, and the published
-// script verifies it against did.json, log and ledger. Then what a forger would try against a running
-// facilitator, and a second facilitator with the same keys, whose log is another story.
+// script verifies it against did.json, log and ledger. Then a forger's attempts against a running facilitator, and a
+// second facilitator with the same keys and a different log.
 import assert from "node:assert/strict"
 import { createHash, createHmac } from "node:crypto"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
@@ -21,7 +21,7 @@ import type { Part } from "./report.ts"
 import { root, startWorld, type World } from "./world.ts"
 
 const network = "stellar:testnet"
-/** Proxies with header buffers of 4 KiB pass it on. */
+/** Proxies with header buffers of 4 KiB forward it. */
 const headerBytesMax = 4_096
 const proofWaitMillis = 5_000
 
@@ -89,7 +89,7 @@ const buyerCases = async (name: SetName, set: OfficialSet, world: World, part: P
   return purchase!
 }
 
-/** Everything of a receipt that a forger can change, each refused. */
+/** Every part of a receipt that a forger can change; each change is refused. */
 const forgeries = async (jws: string, did: any): Promise<ReadonlyArray<readonly [what: string, jws: string]>> => {
   const [header = "", payload = "", signature = ""] = jws.split(".")
   const text = Buffer.from(payload, "base64url").toString()
@@ -177,7 +177,7 @@ const attackCases = async (set: OfficialSet, world: World, part: Part, mine: Pur
   })
 }
 
-/** What is signed and proven, and must not pass: by the script, by what the page runs, and by the command. */
+/** Signed and proven forgeries, which must be refused by the script, by the page's code, and by the command. */
 const forgeryCases = async (part: Part): Promise<void> => {
   const folder = await mkdtemp(join(tmpdir(), "forgeries-"))
   const [file, document] = [join(folder, "answer.json"), join(folder, "did.json")]
@@ -203,11 +203,11 @@ const forgeryCases = async (part: Part): Promise<void> => {
   await rm(folder, { recursive: true })
 }
 
-/** Leaves of the log by now. */
+/** Number of leaves in the log. */
 const sizeOf = async (world: World): Promise<number> =>
   (await openCheckpoint(await (await fetch(`${world.facilitator}/log/checkpoint`)).text(), await didOf(world))).size
 
-/** A second facilitator with the same keys and name: both logs are signed well, and they are two stories. */
+/** A second facilitator with the same keys and name: both logs have valid signatures, but they are two histories. */
 const storyCases = async (world: World, settings: ReadonlyArray<string>, part: Part): Promise<void> => {
   const fork = await startWorld({ set: settings })
   try {
@@ -229,7 +229,7 @@ const storyCases = async (world: World, settings: ReadonlyArray<string>, part: P
   }
 }
 
-/** Plays all of it over a facilitator of its own, with both forms switched on. */
+/** Runs all cases on a separate facilitator with both forms enabled. */
 export const receiptCases = async (
   sets: ReadonlyArray<SetName>,
   runPart: (title: string, work: (part: Part) => Promise<void>) => Promise<void>,

@@ -1,12 +1,12 @@
-// Every changed payment of `refusals.ts` against both routes, and then the honest payment they were made from: the
-// refusals must have cost it nothing.
+// Sends every changed payment of `refusals.ts` to both routes, and then the honest payment from which they were made:
+// the refusals must have cost it nothing.
 import assert from "node:assert/strict"
 import { assertRefusedSettle, assertRefusedVerify, post } from "./ask.ts"
 import { inDialect, refusals } from "./refusals.ts"
 import type { Part } from "./report.ts"
 import type { World } from "./world.ts"
 
-/** `honest` makes a body for `/settle` that has been sent nowhere, paying `price` to `payTo`. */
+/** `honest` makes a body for `/settle` that has not been sent before, paying `price` to `payTo`. */
 export const refusalCases = async (
   part: Part,
   world: World,

@@ -1,17 +1,17 @@
-// Changed payments and the word each must be refused with. A case takes an honest body of `/settle` and changes one
-// thing: what the seller asks, what the buyer accepted, or a bit of what the buyer signed. The words are written in the
-// neutral spelling; `inDialect` gives the one of the network that a body names.
+// Changed payments, each with its expected reason of refusal. A case takes an honest body of `/settle` and changes one
+// thing: the seller's terms, the terms that the buyer accepted, or a bit of the buyer's signed data. The reasons are in
+// the neutral spelling; `inDialect` converts them to the spelling of a body's network.
 import { Address, nativeToScVal, xdr } from "@stellar/stellar-sdk"
 
 export interface Refusal {
   readonly change: string
-  /** A changed copy of an honest body; `stranger` is a funded account that has no part in the payment. */
+  /** Changes a copy of an honest body; `stranger` is a funded account that has no part in the payment. */
   readonly apply: (body: any, stranger: string) => any
-  /** The neutral words that are right; the first is the expected one. */
+  /** The accepted neutral reasons; the first is the expected one. */
   readonly reasons: ReadonlyArray<string>
 }
 
-/** Native XLM as a contract on the test network, which the local profile allows as an asset. */
+/** Native XLM as a contract on the test network; the local profile allows it as an asset. */
 export const nativeContract = "CDLZFC3SYJYDZT7K67VZ75HPJVIEUVNIXF47ZG2FB2RMQQVU2HHGCYSC"
 
 /** A contract address that no profile lists. */
@@ -37,7 +37,7 @@ const accepted = (change: (terms: any, stranger: string) => void) => (body: any,
   return copy
 }
 
-/** The same envelope with its single contract call or its authorization changed. */
+/** Changes the single contract call of an envelope, or its authorization. */
 const transaction =
   (change: (call: xdr.InvokeHostFunctionOp, stranger: string) => xdr.InvokeHostFunctionOp) =>
   (body: any, stranger: string) => {
@@ -73,7 +73,7 @@ const argument = (index: number, value: (stranger: string) => xdr.ScVal) =>
     })
   })
 
-/** One bit of the 64 signature bytes flipped, wherever the credentials keep them. */
+/** Flips one bit of the 64 signature bytes, in any variant of the credentials. */
 const signatureBit = (bit: number) =>
   transaction(({ auth, hostFunction }) => {
     const bytes = auth[0]!.toXdr("raw")

@@ -1,10 +1,10 @@
-// The report of a conformance run: one line per case as it ends, a table per part at its close, and one figure over all
-// parts. A case is a sentence that holds or does not; a case that throws does not hold, and the run continues.
+// The report of a conformance run: one line per case as it ends, a table per part at its close, and one total over all
+// parts. A case is a sentence that holds or fails; a case that throws fails, and the run continues.
 
 export interface Part {
-  /** Runs one case; what it throws is its failure. Returns whether it held. */
+  /** Runs one case; it fails if it throws. Returns whether it held. */
   readonly check: (sentence: string, work: () => Promise<void> | void) => Promise<boolean>
-  /** Something to show in the part's table beside the counts. */
+  /** An additional value in the part's table. */
   readonly figure: (name: string, value: string) => void
 }
 

@@ -1,7 +1,7 @@
-// A buyer that sends the same payment again to a seller of official packages, in the two cases of the seller's guide:
-// the seller received pending and the payment settled afterwards, with and without a record of what was sold; and the
-// answer of `/settle` was lost in transit, where only a record (`examples/soldOnce.mjs`) releases what was sold. The
-// first has a facilitator of its own, which answers pending before its ledger closes.
+// A buyer that sends the same payment again to a seller of official packages, in the two cases of the seller's guide.
+// First, the seller received pending and the payment settled afterwards, with and without a record of the sale. Second,
+// the answer of `/settle` was lost in transit; then only a record (`examples/soldOnce.mjs`) releases the sold content.
+// The first case has its own facilitator, which answers pending before its ledger closes.
 import assert from "node:assert/strict"
 import { installSet, type OfficialSet, type SetName, startSet } from "./officialSet.ts"
 import type { Part } from "./report.ts"
@@ -9,7 +9,7 @@ import { startWorld, type World } from "./world.ts"
 
 const network = "stellar:testnet"
 
-/** Pending comes before the next ledger, twice: the newer clients settle again once by themselves. */
+/** Pending comes before the next ledger, twice: newer clients repeat the settle once on their own. */
 const slowLedger = ["local_ledger.close_interval_ms=5000", "limits.settle_timeout_ms=1000"]
 
 const resend = (set: OfficialSet, path: string, header: string) =>
@@ -24,7 +24,7 @@ const settled = async (world: World, transaction: string): Promise<void> => {
   throw new Error(`${transaction} did not settle`)
 }
 
-/** Buys, and gives the payment that the official client sent. */
+/** Buys, and returns the payment that the official client sent. */
 const send = async (set: OfficialSet, world: World, path: string) => {
   const purchase = await set.buy({ path, secret: (await world.account(1)).secret() })
   return { purchase, header: purchase.responses[1]!.paymentSignature! }
@@ -67,7 +67,7 @@ const lostCases = async (set: OfficialSet, world: World, part: Part, payTo: stri
   await part.check("with a record the same payment is served again each time", async () => {
     const before = await world.balance(payTo)
     const { header, purchase } = await set.tap.loseWhile("/settle", () => send(set, world, "/kept"))
-    // Its end is unknown: never a new 402.
+    // Its outcome is unknown: never a new 402.
     assert.equal(purchase.status, 503, purchase.body)
     const served = await Promise.all([1, 2, 3].map(() => resend(set, "/kept", header)))
     const bodies = await Promise.all(served.map((one) => one.json()))

@@ -1,5 +1,5 @@
-// Start, crash and restart as a user sees them: the times from start to ready, and a facilitator that is killed without
-// a warning and restarted on the same state still reports an earlier payment correctly, and pays the next one.
+// Start, crash and restart from a user's view: the times from start to ready. A facilitator that is killed without a
+// warning and restarted on the same state still reports an earlier payment correctly, and settles the next one.
 import assert from "node:assert/strict"
 import { makePayment } from "../support/buyer.ts"
 import { awaitTransaction } from "../support/rpcCall.ts"
@@ -31,7 +31,7 @@ export const restartCases = async (world: World, part: Part): Promise<void> => {
     assert.ok(readyAfterMs <= laterStartMs, `${readyAfterMs} ms`)
   })
   await part.check("after a restart the earlier payment is known and not paid again", async () => {
-    // It was killed before the delivery was confirmed or after it: then the success is given again, once.
+    // The kill came before or after the delivery was confirmed; in the first case the success is given again, once.
     let again = await settle(before)
     if (again.json?.success === true) {
       assert.equal(again.json.transaction, paid.json.transaction)

@@ -1,6 +1,6 @@
-// JSON-RPC as the agent tools speak it over HTTP: batches are answered where the negotiated revision has them, counted
-// message by message, and refused elsewhere; a cancelled call ends its stream, in the era with sessions by the
-// notification and in the one without by the end of the connection.
+// JSON-RPC of the agent tools over HTTP: batches are answered in the revision that has them, counted message by
+// message, and refused in others. A cancelled call ends its stream: with sessions by the notification, without them by
+// the end of the connection.
 import { createServer } from "node:http"
 import { once } from "node:events"
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert"
@@ -50,13 +50,13 @@ const beginAs = async (url: string, protocolVersion: string): Promise<string> =>
   return session
 }
 
-/** `Invalid Request`, which belongs to no message. */
+/** `Invalid Request` without a message id. */
 const isRefused = ({ status, text }: Answer): void => {
   const { error, id } = JSON.parse(text)
   deepStrictEqual([status, error?.code, id], [400, -32600, null])
 }
 
-/** `url` is of a tool server that takes `callsPerSecond` messages a second, twice as many at most in one. */
+/** `url` is a tool server with a limit of `callsPerSecond` messages a second, and a burst of twice as many. */
 export const batchCases = async (url: string, callsPerSecond: number, { check }: Part): Promise<void> => {
   await check("a batch is answered message by message in 2025-03-26", async () => {
     const session = await beginAs(url, "2025-03-26")
@@ -68,7 +68,7 @@ export const batchCases = async (url: string, callsPerSecond: number, { check }:
       isRefused(await post(url, [ping(1)], { session: await beginAs(url, revision) }))
     isRefused(await post(url, [], { session: await beginAs(url, "2025-03-26") }))
     isRefused(await post(url, []))
-    // The era without sessions has none either.
+    // The era without sessions has no batches either.
     isRefused(await post(url, [ping(1)], { headers: { "mcp-protocol-version": "2026-07-28", "mcp-method": "ping" } }))
   })
   await check("a batch counts as many messages as it has", async () => {
@@ -78,7 +78,7 @@ export const batchCases = async (url: string, callsPerSecond: number, { check }:
   })
 }
 
-/** A facilitator that keeps each request open; `asked` is how many it has. */
+/** A facilitator that never answers; `asked` counts its open requests. */
 const startHanging = async () => {
   let asked = 0
   const server = createServer(() => void asked++).listen(0, "127.0.0.1")
@@ -101,14 +101,14 @@ const until = async (holds: () => boolean): Promise<void> => {
   }
 }
 
-/** `start` gives the address of a tool server over this facilitator, and its end. */
+/** `start` returns the address of a tool server over this facilitator, and stops it. */
 export const cancelCases = async (
   start: (facilitator: string) => Promise<{ readonly url: string; readonly stop: () => Promise<void> }>,
   { check }: Part
 ): Promise<void> => {
   const hanging = await startHanging()
   const { stop, url } = await start(hanging.url)
-  /** Sends a call, and waits until it keeps the facilitator waiting. */
+  /** Sends a call, and waits until its request to the facilitator is open. */
   const begin = async (body: unknown, calls: number, more: Parameters<typeof post>[2]) => {
     const before = hanging.asked()
     const stream = post(url, body, more)

@@ -65,14 +65,14 @@ const titles = {
   c: "set C: official packages 2.27.0"
 }
 
-/** An agent chooses among all that is listed, so it has a facilitator that lists nothing of the other parts. */
+/** An agent chooses among all listings, so it has a facilitator without listings of the other parts. */
 const inMarketOfItsOwn = async (work: (world: World) => Promise<void>): Promise<void> => {
   if (values.url !== undefined) return work(world)
   const own = await startWorld({})
   return work(own).finally(own.stop)
 }
 
-/** The store's authorizers need a secret, and the cases kill the facilitator and set its ledger's clock ahead. */
+/** The store's authorizers need a secret. The cases kill the facilitator and set its ledger's clock ahead. */
 const withBatch = async (work: (world: World) => Promise<void>): Promise<void> => {
   if (values.url !== undefined) return work(world)
   const own = await startWorld({

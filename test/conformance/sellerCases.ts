@@ -1,6 +1,7 @@
-// What an agent paid for is delivered, whatever its seller's receipt says: each shape that the transports allow or that
-// sellers were observed to send, from an HTTP seller and from MCP sellers of both protocol versions whose streams stay
-// open after the result, over a tool server in a process of its own. What the agent spent is read from the ledger.
+// Content that an agent paid for is delivered, whatever the seller's receipt contains: each shape that the transports
+// allow or that sellers were observed to send, from an HTTP seller and from MCP sellers of both protocol versions with
+// streams that stay open after the result, over a separate tool server process. The agent's spending is read from the
+// ledger.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import type { Keypair } from "@stellar/stellar-sdk"
@@ -25,7 +26,7 @@ export interface Tools {
   readonly close: () => Promise<void>
 }
 
-/** The tool server as a process that pays from this account. */
+/** A tool server process that pays from this account. */
 export const startTools = async ({ facilitator, ledger }: World, payer: Keypair): Promise<Tools> => {
   const state = await mkdtemp(join(tmpdir(), "tollkeeper-sellers-"))
   const settings = [
@@ -88,13 +89,13 @@ const list = async (world: World, customer: Keypair, accepted: Json, url: string
   }
 }
 
-/** A receipt that JSON holds twice, of which the first denies the payment. */
+/** A receipt with duplicate JSON members; the first one denies the payment. */
 const doubled = (text: string): string =>
   text.replace('"x402/payment-response":', '"x402/payment-response":{"success":false},"x402/payment-response":')
 
 interface Stage {
   readonly tools: Tools
-  /** Atomic units that the agent spent in `work`. */
+  /** The agent's spending during `work`, in atomic units. */
   readonly spent: (work: () => Promise<void>) => Promise<bigint>
   readonly part: Part
 }

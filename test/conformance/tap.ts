@@ -1,5 +1,5 @@
-// A tap between a seller and the facilitator: an HTTP proxy that passes every byte on and keeps the exchange. It shows
-// how often each route was asked and holds the exact bodies for replays, while the seller's packages stay as they are.
+// A tap between a seller and the facilitator: an HTTP proxy that forwards every byte and records the exchange. It
+// counts the requests to each route and stores the exact bodies for replays; the seller's packages stay unchanged.
 import { createServer } from "node:http"
 import { once } from "node:events"
 
@@ -18,8 +18,8 @@ export interface Tap {
   /** Exchanges of one path, oldest first, from position `since`. */
   readonly of: (path: string, since?: number) => ReadonlyArray<Exchange>
   /**
-   * While `work` runs, passes requests of that path on and breaks the connection instead of answering. Each of them:
-   * Deno's fetch repeats a POST when a kept connection breaks.
+   * While `work` runs, forwards requests of that path and breaks the connection instead of answering. This applies to
+   * every request, because Deno's fetch repeats a POST when a kept connection breaks.
    */
   readonly loseWhile: <A>(path: string, work: () => Promise<A>) => Promise<A>
   readonly stop: () => Promise<void>

@@ -1,5 +1,5 @@
-// `upto` over HTTP on the local ledger, every balance checked to the atom by the ledger's own entries: what is settled,
-// what is refused, what races, and what a payer, a stranger or a token may try between verify and settle.
+// `upto` over HTTP on the local ledger, every balance checked to the atom by the ledger's own entries: settlements,
+// refusals, races, and attempts of a payer, a stranger or a token between verify and settle.
 import assert from "node:assert/strict"
 import { Address, Keypair, nativeToScVal, Operation, rpc, TransactionBuilder, Networks } from "@stellar/stellar-sdk"
 import { settlementWasm } from "../../plugins/x402-upto/contract.ts"
@@ -31,7 +31,7 @@ const partiesOf = async ({ world }: Cases): Promise<Parties> => ({
   payTo: (await world.account(0)).publicKey()
 })
 
-/** Payer and recipient hold just what they held before and what was moved between them. */
+/** Asserts that payer and recipient have exactly their previous balances plus the amount moved between them. */
 const assertMoved = async ({ world }: Cases, { payTo, payer }: Parties, moved: bigint): Promise<void> => {
   assert.equal(await world.balance(payTo), moved, "the recipient's balance")
   assert.equal(await world.balance(payer.publicKey()), usdc - moved, "the payer's balance")
@@ -82,7 +82,7 @@ interface Refused {
   readonly options?: Partial<UptoOptions>
   readonly actual?: string
   readonly reason: string
-  /** Where verify, which checks the maximum, has no objection. */
+  /** Set if verify, which checks the maximum, must accept it. */
   readonly isValid?: true
 }
 
@@ -198,7 +198,7 @@ const between = async (cases: Cases): Promise<void> => {
     await execute(server, parties.payer, transfer)
     assertRefusedSettle(await upto.settle(payment, 101n), [word("simulation_failed")])
     assert.equal(await world.balance(parties.payTo), 0n)
-    // What is left still pays for what costs no more.
+    // The rest still pays for a cheaper call.
     assert.equal((await upto.settle(payment, 100n)).json?.success, true)
     assert.equal(await world.balance(parties.payTo), 100n)
     assert.equal(await world.balance(parties.payer.publicKey()), 0n)

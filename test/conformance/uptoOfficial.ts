@@ -1,5 +1,5 @@
-// `upto` through the official packages at 2.27.0: a seller built on their middleware names what was used by their own
-// settlement override, and a buyer built on their client pays it, both with the schemes of the example.
+// `upto` through the official packages at 2.27.0: a seller built on their middleware sets the used amount with their
+// own settlement override, and a buyer built on their client pays it, both with the schemes of the example.
 import assert from "node:assert/strict"
 import { join } from "node:path"
 import { testnetUsdc } from "../support/buyer.ts"

@@ -1,5 +1,5 @@
-// What the cases of `upto` share: terms as the facilitator announces them, payments signed by hand, and a token that
-// can be set to lie, whose address is listed before it is deployed.
+// Shared parts of the `upto` cases: terms as the facilitator announces them, payments signed by hand, and a token that
+// can be set to lie and whose address is listed before it is deployed.
 import {
   Address,
   hash,
@@ -23,13 +23,13 @@ import { draftProfiles } from "../support/uptoProfiles.ts"
 import { post, type Answer } from "./ask.ts"
 import { root, type World } from "./world.ts"
 
-/** The most that an honest payment of these cases allows. */
+/** Maximum of an honest payment in these cases. */
 export const max = 10_000n
 
 const tokenDeployer = Keypair.fromRawEd25519Seed(hash(Buffer.from("tollkeeper conformance token")))
 const salt = new Uint8Array(32)
 
-/** Where the token that lies will be; the facilitator's settings list it. */
+/** Future address of the lying token; the facilitator's settings list it. */
 export const lyingToken = contractAddressOf(tokenDeployer, salt)
 
 /** The local profile's assets and the token, as a setting. */
@@ -41,7 +41,7 @@ export const assetsWithLyingToken = `networks.ledger:testnet.assets=[${[
   .map(([contract, symbol]) => `{contract: ${contract}, symbol: ${symbol}, decimals: 7}`)
   .join()}]`
 
-/** The contracts of the drafts' profiles, whose addresses are listed before they are there. */
+/** The contracts of the drafts' profiles; their addresses are listed before they are deployed. */
 const draftsDeployer = Keypair.fromRawEd25519Seed(hash(Buffer.from("tollkeeper conformance drafts")))
 const modules = { "stateless-salt": "stateless", "stateful-nonce": "stateful", "seven-arguments": "seven" } as const
 const saltOf = (profile: DraftProfile) => new Uint8Array(32).fill(draftProfiles.indexOf(profile))
@@ -56,7 +56,7 @@ export const deployDraft = (ledger: string, profile: DraftProfile): Promise<stri
   return deployContract(ledger, draftsDeployer, wasm, saltOf(profile))
 }
 
-/** The token's modes. It announces the whole amount whatever it moves. */
+/** The token's modes. In each it announces the whole amount, independent of the real movement. */
 export const Mode = { honest: 0, half: 1, twice: 2, elsewhere: 3, nothing: 4, "an atom more": 5 } as const
 
 export interface Token {
@@ -98,7 +98,7 @@ export const startToken = async (ledger: string): Promise<Token> => {
 
 export interface Upto {
   readonly contract: string
-  /** Names of the profiles announced; none when there is ours alone. */
+  /** Names of the announced profiles; empty if only ours is announced. */
   readonly profiles: ReadonlyArray<string>
   readonly sponsor: string
   readonly pay: (options: Partial<UptoOptions> & Pick<UptoOptions, "payer" | "payTo">) => Promise<UptoPayment>
@@ -106,7 +106,7 @@ export interface Upto {
   readonly settle: (payment: UptoPayment, actual: bigint | string) => Promise<Answer>
 }
 
-/** Reads what the facilitator announces. */
+/** Reads the facilitator's announcement. */
 export const uptoOf = async (world: World): Promise<Upto> => {
   const { kinds }: any = await (await fetch(`${world.facilitator}/supported`)).json()
   const kind = kinds.find(({ network, scheme }: any) => scheme === "upto" && network === "ledger:testnet")

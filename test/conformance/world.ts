@@ -1,6 +1,6 @@
 // The world of a conformance run: a facilitator with its embedded ledger, started as a user starts it (`tollkeeper
-// start`) on free ports with a state folder of its own, or a running one that was named on the command line. It hands
-// out funded accounts and reads balances from the ledger, never from the facilitator.
+// start`) on free ports with its own state folder, or a running one from the command line. It provides funded accounts
+// and reads balances from the ledger, never from the facilitator.
 import { execFile } from "node:child_process"
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { connect } from "node:net"
@@ -28,7 +28,7 @@ export interface World {
   readonly facilitator: string
   /** Origin of the ledger's plain listener. */
   readonly ledger: string
-  /** Origin of the ledger's HTTPS listener, which the official client insists on. */
+  /** Origin of the ledger's HTTPS listener, which the official client requires. */
   readonly ledgerHttps: string
   /** File with the certificate of that listener. */
   readonly certificate: string
@@ -37,14 +37,14 @@ export interface World {
   readonly account: (usdc: number) => Promise<Keypair>
   /** Atomic USDC units of an account. */
   readonly balance: (address: string) => Promise<bigint>
-  /** Milliseconds from the first start to ready; undefined for a facilitator that was running before. */
+  /** Milliseconds from the first start to ready; undefined for a facilitator that was already running. */
   readonly readyAfterMs: number | undefined
   /**
-   * Kills the facilitator without a warning and starts it on the same state, with these variables more; milliseconds
-   * until it is ready again.
+   * Kills the facilitator without a warning and restarts it on the same state, with additional variables; returns
+   * milliseconds until it is ready again.
    */
   readonly crash: ((environment?: Record<string, string>) => Promise<number>) | undefined
-  /** What `tollkeeper audit --json` answers of a facilitator that was started here; undefined of another. */
+  /** The answer of `tollkeeper audit --json` for a facilitator that was started here; undefined for any other. */
   readonly audit: (() => Promise<AuditAnswer>) | undefined
   /** The last lines the facilitator wrote, for a report. */
   readonly tail: () => string
@@ -56,7 +56,7 @@ export interface WorldOptions {
   readonly ledger?: string | undefined
   readonly ledgerHttps?: string | undefined
   readonly certificate?: string | undefined
-  /** Settings over those of the local profile, for a facilitator that is started here. */
+  /** Settings that override those of the local profile, for a facilitator that is started here. */
   readonly set?: ReadonlyArray<string>
   /** Variables of the environment, for the same. */
   readonly environment?: Record<string, string>
@@ -141,7 +141,7 @@ const over = (facilitator: string, ledger: string) => {
   }
 }
 
-/** Runs the command beside the facilitator, which executes it; with mismatches its exit code is 1. */
+/** Runs the command while the facilitator runs, which executes it; with mismatches its exit code is 1. */
 const auditOf = async (state: string, set: ReadonlyArray<string>): Promise<AuditAnswer> => {
   const settings = set.flatMap((setting) => ["--set", setting])
   const words = ["runtime/cli.ts", "audit", "--json", "--state", state, ...settings]

@@ -1,4 +1,4 @@
-// The contract of `batch-settlement`: what it is built from, and the interface in its sections.
+// The contract of `batch-settlement`: its sources, and the interface in its sections.
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { batchErrors } from "../../plugins/x402-batch/batchErrors.ts"
@@ -7,7 +7,7 @@ import { concat, interfaceSections, notesSection, text } from "./sections.ts"
 
 export const batchFolder = fileURLToPath(new URL("../../plugins/x402-batch/contract/", import.meta.url))
 
-/** The parts of the source, in the order in which they are compiled as one. */
+/** The parts of the source, in the order in which they are compiled together. */
 export const batchParts = ["host", "channel", "claims", "batch"] as const
 
 const bytesN = (n: number) => ({ type: 1006, bytesN: { n } }) as const
@@ -28,7 +28,7 @@ const type = {
 type TypeName = keyof typeof type
 type Named = ReadonlyArray<readonly [name: string, type: TypeName]>
 
-/** A vector of fixed items; its fields are numbers, and each one's name is its note. */
+/** A vector of fixed items; its fields are numbers, and each field's name is its documentation. */
 const tupleEntry = (name: string, doc: string, items: Named) => ({
   kind: 1,
   udtStructV0: {
@@ -49,7 +49,7 @@ const functionEntry = (name: string, doc: string, inputs: Named, output: TypeNam
   }
 })
 
-/** `format`: of the event's data, 0 one value, 2 a map. */
+/** `format` of the event's data: 0 one value, 2 a map. */
 const eventEntry = (name: string, topics: Named, data: Named, format: 0 | 2) => ({
   kind: 5,
   eventV0: {
@@ -214,7 +214,7 @@ const errorsEntry = {
   }
 }
 
-/** The contract as it is put on a ledger. */
+/** The contract in its deployed form. */
 export const buildBatch = (
   source: string = batchParts.map((part) => readFileSync(`${batchFolder}${part}.as`, "utf8")).join("\n")
 ): Promise<Uint8Array> =>
@@ -230,7 +230,7 @@ export const buildBatch = (
     )
   )
 
-/** The module as a source of the program, which carries it to ledgers that do not have it yet. */
+/** The module as a source of the program, which deploys it to ledgers that do not have it yet. */
 export const batchSource = (wasm: Uint8Array): string =>
   `// The batch contract as it is put on a ledger, built from its sources by npm run contract; not to be edited.
 // batch.wasm has the same bytes. Its code has not been audited.

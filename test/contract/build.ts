@@ -1,6 +1,6 @@
 // Builds the settlement contract from its source: AssemblyScript compiled without a runtime, restricted to the opcodes
-// that the network runs, with the sections the network reads appended. The build is reproducible on every machine; a
-// test builds it again and compares the bytes with the wasm beside the source.
+// that the network runs, followed by the sections that the network reads. The build is reproducible on every machine; a
+// test builds it again and compares the bytes with the wasm next to the source.
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
@@ -9,7 +9,7 @@ import { customSections } from "./sections.ts"
 
 export const contractFolder = fileURLToPath(new URL("../../plugins/x402-upto/contract/", import.meta.url))
 
-/** Nothing but the first version of WebAssembly and no library of the language: the contract is its own code only. */
+/** Only the first version of WebAssembly and no library of the language: the contract contains no other code. */
 const options = [
   "--runtime",
   "stub",
@@ -26,7 +26,7 @@ const options = [
   ])
 ]
 
-/** The contract as it is put on a ledger, with the sections of the settlement contract unless others are given. */
+/** The contract in its deployed form, with the settlement contract's sections unless others are given. */
 export const buildContract = async (
   source: string = readFileSync(`${contractFolder}settle.as`, "utf8"),
   sections: Uint8Array = customSections()
@@ -61,7 +61,7 @@ export const wasmLines = (wasm: Uint8Array, indent: string): string =>
     .map((line) => `${indent}"${line}"`)
     .join(",\n")
 
-/** The module as a source of the program, which carries it to ledgers that do not have it yet. */
+/** The module as a source of the program, which deploys it to ledgers that do not have it yet. */
 export const wasmSource = (wasm: Uint8Array): string => {
   const heading =
     "// The settlement contract as it is put on a ledger, built from settle.as by npm run contract; not to be edited."

@@ -1,5 +1,5 @@
-// The settlement contracts of the drafts: what each is built from, and the interface in its sections, as the draft has
-// it. Names and types are the draft's, errors this project's.
+// The settlement contracts of the drafts: their sources, and the interface in their sections, as in the draft. Names
+// and types are the draft's, errors this project's.
 import { readFileSync } from "node:fs"
 import { buildContract, contractFolder, sha256Hex, wasmLines } from "./build.ts"
 import { concat, errorsEntry, interfaceSections, notesSection, text } from "./sections.ts"
@@ -26,7 +26,7 @@ const functionEntry = (name: string, doc: string, inputs: Named, output?: TypeNa
   }
 })
 
-/** `format`: of the event's data, 1 a vector, 2 a map. */
+/** `format` of the event's data: 1 a vector, 2 a map. */
 const eventEntry = (topics: Named, data: Named, format: 1 | 2) => ({
   kind: 5,
   eventV0: {
@@ -132,7 +132,7 @@ export type Draft = keyof typeof interfaces
 export const drafts = Object.keys(interfaces) as ReadonlyArray<Draft>
 export const draftsFolder = `${contractFolder}drafts/`
 
-/** One draft's contract as it is put on a ledger. */
+/** One draft's contract in its deployed form. */
 export const buildDraft = (draft: Draft): Promise<Uint8Array> =>
   buildContract(
     ["common", draft].map((name) => readFileSync(`${draftsFolder}${name}.as`, "utf8")).join("\n"),
@@ -146,7 +146,7 @@ export const buildDraft = (draft: Draft): Promise<Uint8Array> =>
     )
   )
 
-/** The modules as a source of the program, which knows them by their hashes. */
+/** The modules as a source of the program, which identifies them by their hashes. */
 export const draftsSource = (modules: ReadonlyArray<readonly [draft: Draft, wasm: Uint8Array]>): string => {
   const one = ([draft, wasm]: readonly [Draft, Uint8Array]) => `  ${draft}: {
     hash: "${sha256Hex(wasm)}",

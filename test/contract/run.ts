@@ -1,5 +1,5 @@
-// `npm run contract`: builds the settlement contracts and writes each beside its source, as a module and as a source of
-// the program. `npm run contract -- check` only checks that the files there are what the sources give.
+// `npm run contract`: builds the settlement contracts and writes each next to its source, as a module and as a source
+// of the program. `npm run contract -- check` only checks that the existing files match their sources.
 import { readFileSync, writeFileSync } from "node:fs"
 import { batchFolder, batchSource, buildBatch } from "./batch.ts"
 import { buildContract, contractFolder, sha256Hex, wasmSource } from "./build.ts"

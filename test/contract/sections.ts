@@ -1,6 +1,6 @@
-// The custom sections that the network and its tools read in the settlement contract: the protocol it was made for,
-// its interface (the function, its errors, its event) and notes on its origin. Encoded here, because no compiler of the
-// contract's language knows them.
+// The custom sections of the settlement contract, which the network and its tools read: its protocol, its interface
+// (the function, its errors, its event) and notes on its origin. Encoded here, because the language's compiler does not
+// support them.
 import { xdr } from "@stellar/stellar-sdk"
 
 /** Ledgers of this protocol and of later ones run the contract. */
@@ -97,7 +97,7 @@ const sized = (content: Uint8Array) => concat(Uint8Array.from(leb(content.length
 const section = (name: string, content: Uint8Array) =>
   concat(Uint8Array.of(0), sized(concat(sized(new TextEncoder().encode(name)), content)))
 
-/** The sections that a contract cannot do without: the protocol it was made for, and its interface. */
+/** The required sections of a contract: its protocol, and its interface. */
 export const interfaceSections = (entries: ReadonlyArray<object>): Uint8Array =>
   concat(
     section(
@@ -107,7 +107,7 @@ export const interfaceSections = (entries: ReadonlyArray<object>): Uint8Array =>
     section("contractspecv0", concat(...entries.map((entry) => xdr.ScSpecEntry.schema.encode(entry as never))))
   )
 
-/** Notes on where a contract comes from. */
+/** Notes on the origin of a contract. */
 export const notesSection = (entries: ReadonlyArray<readonly [key: string, value: string]>): Uint8Array =>
   section(
     "contractmetav0",

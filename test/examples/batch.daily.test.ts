@@ -1,5 +1,5 @@
-// The scheme's classes after a loss: a deposit whose answer was lost is not made again, a channel that holds less than
-// the buyer knows is filled again, and one channel that cannot be claimed keeps no other from its seller.
+// The scheme's classes after a loss: a deposit with a lost answer is not repeated, a channel with less than the buyer's
+// record is filled again, and one channel that cannot be claimed does not block the seller's others.
 import { assert, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -17,7 +17,7 @@ const price = 100n
 const decode = (header: string | null): any => (header === null ? undefined : decodeHeader(header))
 
 const makeWorld = Effect.fnUntraced(function* (channels?: SellerChannels) {
-  // A deposit's life is reckoned in ledgers of five seconds: on ledgers that close faster it is as much shorter.
+  // A deposit's lifetime is counted in ledgers of five seconds, so it is shorter on ledgers that close faster.
   const facilitator = yield* startBatch({ channels: 5, closeMillis: 500 })
   const receiver = (yield* facilitator.account(0n)).publicKey()
   const server = new BatchStellarServer({
@@ -49,7 +49,7 @@ const makeWorld = Effect.fnUntraced(function* (channels?: SellerChannels) {
       depositTimes: 5,
       storage
     })
-  /** What an official client does: pays, and pays once more where the answer let it recover. */
+  /** The steps of an official client: it pays, and pays once more if the answer allowed it to recover. */
   const buy = async (client: BatchStellarClient, isLost = false): Promise<string> => {
     for (let attempt = 1; ; attempt++) {
       const { payload } = await client.createPaymentPayload(2, terms)
@@ -98,7 +98,7 @@ it.live("one channel that cannot be claimed keeps no other from its seller, and 
     })
     const before = yield* Effect.promise(() => server.channels.list())
     const [dead] = before
-    // What a withdrawal without an answer leaves: more was charged than is there.
+    // The state after an unanswered withdrawal: more was charged than is left.
     const more = { chargedCumulativeAmount: "501", signedMaxClaimable: "501" }
     const { list } = server.channels
     const withDead = async () => (await list()).map((one) => (one === dead ? { ...one, ...more } : one))
@@ -108,10 +108,10 @@ it.live("one channel that cannot be claimed keeps no other from its seller, and 
     assert.match(error, new RegExp(`1 of 3 channels are not claimed: ${dead!.channelId}: invalid_batch_settlement_`))
     yield* Effect.promise(() => claims.settle())
     assert.strictEqual(yield* facilitator.balance(receiver), 200n)
-    // What was claimed is noted; what another has claimed is no failure.
+    // Our claims are recorded; a claim by another process is not a failure.
     const others = (yield* Effect.promise(() => list())).filter((one) => one !== dead)
     assert.deepStrictEqual(new Set(others.map(({ totalClaimed }) => totalClaimed)), new Set(["100"]))
-    // A claim is no reading: a withdrawal may have been started since the ledger was read.
+    // A claim does not count as a reading: a withdrawal may have begun since the ledger was read.
     const readAt = (channels: typeof before) => channels.map(({ onchainSyncedAt }) => onchainSyncedAt)
     assert.deepStrictEqual(readAt(others), readAt(before.slice(1)))
     yield* Effect.promise(async () => {
@@ -161,7 +161,7 @@ it.live("a seller without a record sells nothing for a voucher below what was cl
       for (let call = 0; call < 3; call++) await buy(client)
       await claims.claim()
       for (const one of await storage.list()) await storage.updateChannel(one.channelId, () => undefined)
-      // One atom above what was claimed: such a voucher verifies, and would pay one atom.
+      // One atom above the claimed amount: such a voucher verifies, and would pay one atom.
       await known.set(client.channelIdOf(terms), { charged: "201", balance: "500" })
       assert.match(await buy(client).then(String, String), /cumulative_amount_mismatch/)
       await known.set(client.channelIdOf(terms), { charged: "300", balance: "500" })
@@ -194,7 +194,7 @@ it.live("a buyer's record of a backup continues from what was claimed, where its
         ["400"]
       )
       await claims.claim()
-      // The facilitator's store has no proof for a channel that it has no record of.
+      // The facilitator's store has no proof for a channel without a record.
       await known.set(id, { charged: "301", balance: "500", signed: "401" })
       const error = "invalid_batch_settlement_ledger_cumulative_amount_mismatch"
       const paymentRequired = { error, accepts: [terms] }
@@ -215,7 +215,7 @@ it.live("five unanswered requests make one deposit, and three stop the client", 
     yield* Effect.promise(async () => {
       const transactions = new Set<string>()
       for (const _ of [1, 2, 3]) {
-        // A client of a new process knows it by its storage.
+        // A client in a new process gets it from its storage.
         const { payload } = await clientOf(buyer, storage).createPaymentPayload(2, terms)
         transactions.add(payload.deposit.authorization.transaction)
       }

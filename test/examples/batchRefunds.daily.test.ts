@@ -1,6 +1,6 @@
-// The attack by a refund that was signed and not paid out: its payer has the signature, as it has of a transaction that
-// failed on the ledger, buys on, and submits the refund later. Played against a seller with a record and key of its own
-// and one that leaves both to the facilitator's store: what was charged stays claimable.
+// The attack with a signed refund that was not paid out: its payer has the signature, as after a transaction that
+// failed on the ledger, continues to buy, and submits the refund later. Tested against a seller with its own record and
+// key, and one that leaves both to the facilitator's store: charged amounts stay claimable.
 import { assert, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -24,7 +24,7 @@ const environment = {
 }
 const decode = (header: string | null): any => (header === null ? undefined : decodeHeader(header))
 
-/** Passes requests on, except the settle of a refund: it keeps that, and answers as after a failed transaction. */
+/** Forwards requests, except the settle of a refund: it keeps that, and answers as after a failed transaction. */
 const leakingProxy = (facilitator: string) => {
   const leaked: Array<string> = []
   const server = createServer(async (request, response) => {
@@ -45,7 +45,7 @@ const leakingProxy = (facilitator: string) => {
 }
 
 const makeWorld = Effect.fnUntraced(function* (kind: "own" | "store") {
-  // A deposit's life is reckoned in ledgers of five seconds: on ledgers that close faster it is as much shorter.
+  // A deposit's lifetime is counted in ledgers of five seconds, so it is shorter on ledgers that close faster.
   const facilitator = yield* startBatch({ channels: 5, closeMillis: 500, environment })
   const proxy = yield* Effect.acquireRelease(
     Effect.promise(() => leakingProxy(facilitator.url)),
@@ -93,7 +93,7 @@ const makeWorld = Effect.fnUntraced(function* (kind: "own" | "store") {
     return response.status === 200 ? payload.type : paymentRequired.error
   }
   const channelId = client.channelIdOf(terms)
-  /** What was charged, and the most that can be claimed in all. */
+  /** The charged amount, and the maximum total claim. */
   const books = async () => {
     const keys = [channelKey(facilitator.contract, channelId)]
     const { entries } = await facilitator.rpc("getLedgerEntries", { keys })
@@ -115,15 +115,16 @@ for (const kind of ["own", "store"] as const) {
         assert.match(await buy(), /channel_busy/)
         assert.deepStrictEqual(await books(), { balance: 1_000n, charged: 200n })
       })
-      // The payer submits it itself: what was charged is there, and the buyer continues with a deposit.
+      // The payer submits it itself: the charged amount is still there, and the buyer continues with a deposit.
       const submitted = yield* submit(leaked[0]!)
       assert.strictEqual(submitted.json.success, true, submitted.text)
       yield* Effect.promise(async () => {
         assert.deepStrictEqual(await books(), { balance: 200n, charged: 200n })
-        // The ledger shows the buyer less than it knew: the official client asks again.
+        // The ledger shows less than the buyer's record: the official client asks again.
         assert.match(await buy(), /cumulative_exceeds_balance/)
         assert.strictEqual(await buy(), "deposit")
-        // The next one is never submitted: after its time the channel sells on, and it counts no more.
+        // The next refund is never submitted: after it expires the channel continues to sell, and the refund no longer
+        // counts.
         await client.refund(url).then(() => assert.fail("it was refunded"), String)
         assert.match(await buy(), /channel_busy/)
         await fetch(`${facilitator.ledgerUrl}/advance?seconds=400`, { method: "POST" })

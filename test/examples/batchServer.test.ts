@@ -1,5 +1,5 @@
-// The seller's class where its record of channels fails: the official server passes over a hook that throws, so that
-// each failure is an answer.
+// The seller's class when its record of channels fails: the official server ignores a hook that throws, so each failure
+// has to be an answer.
 import { createServer } from "node:http"
 import { describe, expect, it, vi } from "vitest"
 import { BatchClaims } from "../../examples/batch/BatchClaims.ts"
@@ -160,7 +160,7 @@ describe("a seller of batch-settlement", () => {
       expect((await channels.reserve({ ...asked, price: "0", voucher })).status).toBe("busy")
       expect(await reserve({})).toBe("busy")
       expect(await reserve({ asOf: expiresAt })).toBe("busy")
-      // A deposit pays for more beside it.
+      // A deposit in the same request pays for more.
       expect(await reserve({ balance: "1100" })).toBe("reserved")
       expect(await reserve(isSettled ? { refundNonce: 1, balance: "200" } : { asOf: expiresAt + 1 })).toBe("reserved")
     }
@@ -172,7 +172,7 @@ describe("a seller of batch-settlement", () => {
     const newer = { ...voucher, maxClaimableAmount: "900", signature: "ef".repeat(64) }
     const { context, verified } = await request("voucher", newer)
     expect(verified?.abort).toBeUndefined()
-    // What was charged before it can be claimed, whatever becomes of the request.
+    // Earlier charges can be claimed, whatever happens to the request.
     const raised = { chargedCumulativeAmount: "800", signedMaxClaimable: "900", signature: newer.signature }
     expect(await get(channels)).toMatchObject(raised)
     expect(await hooks.onBeforeSettle(context)).toMatchObject({ result: { success: true } })

@@ -1,5 +1,5 @@
-// The reference buyer of a few lines: what it signs is the transfer of the terms, whatever a simulation answers, and in
-// an asset that it knows.
+// The short reference buyer: it only signs the transfer of the terms, whatever a simulation answers, and only in a
+// known asset.
 import { expect, it } from "@effect/vitest"
 import { Address, nativeToScVal, xdr } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -9,7 +9,9 @@ import { startSeller } from "../../examples/seller-http.ts"
 import { testnetUsdc } from "../support/buyer.ts"
 import { startFacilitator } from "../support/facilitator.ts"
 
-/** The entry with a second transfer below what it authorizes: what a seller's own contract as the asset asks for. */
+/**
+ * The entry with a second transfer below the authorized one, which a seller's own contract as the asset could ask for.
+ */
 const nested = (entryXdr: string, from: string, thief: string): string => {
   const entry: any = xdr.SorobanAuthorizationEntry.schema.decode(Buffer.from(entryXdr, "base64"))
   const call = new xdr.InvokeContractArgs({
@@ -65,7 +67,7 @@ it.live(
       expect([auth.length, auth[0].rootInvocation.subInvocations.length]).toEqual([1, 0])
       expect([yield* facilitator.balance(payTo), yield* facilitator.balance(thief)]).toEqual([12_345n, 0n])
 
-      // A limit is in units of an asset: one of the seller's choice has none.
+      // A limit is in units of an asset; for an asset of the seller's choice there is none.
       const other = "CCW67TSZV3SSS2HXMBQ5JFGCKJNXKZM7UQUWUZPUTHXSTZLEO7SJMI75"
       const refused = yield* Effect.promise(() =>
         buy(`${seller.url}/weather`, { ...options, assets: [other] }).catch((error) => error.message)

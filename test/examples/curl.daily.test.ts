@@ -96,7 +96,7 @@ it.live.runIf(hasTools)(
   240_000
 )
 
-/** Answers every path as it is given: a seller, its facilitator and a ledger RPC in one. */
+/** Answers every path as configured: a seller, its facilitator and a ledger RPC in one. */
 const answering = (answers: Record<string, () => { readonly terms?: unknown; readonly json?: unknown }>) =>
   Effect.acquireRelease(
     Effect.promise(async () => {

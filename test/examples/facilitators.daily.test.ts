@@ -1,5 +1,5 @@
-// Two facilitators behind one seller's client, over one ledger: the second settles what was never sent to the first,
-// and nothing else. Answers are lost, connections cut and the first one's listener closed, in every order.
+// Two facilitators behind one seller's client, over one ledger: the second settles exactly the payments that were never
+// sent to the first. Answers are lost, connections cut and the first one's listener closed, in every order.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { createServer, type Server } from "node:http"
@@ -12,7 +12,7 @@ import { freePort } from "../support/freePort.ts"
 
 type Mode = "pass" | "lose the answer" | "lose the request" | "forget" | "down"
 
-/** A way to a facilitator that fails on order; counts the payments whose settle arrived. */
+/** A connection to a facilitator that fails on demand; counts the payments whose settle arrived. */
 const startWay = async (target: string) => {
   const port = await freePort()
   const arrived: Array<string> = []
@@ -36,7 +36,7 @@ const startWay = async (target: string) => {
       })
       const body = await given.text()
       if (mode === "lose the answer" && request.url === "/settle") return void request.socket.destroy()
-      // A kept connection that is cut later is taken for a lost request: the next one is new.
+      // A kept connection that is cut later counts as a lost request, so each request has a new one.
       response.writeHead(given.status, { "content-type": "application/json", connection: "close" }).end(body)
     })
   })
@@ -92,7 +92,7 @@ it.live(
         const outcomes: Array<string> = []
         for (const mode of sequence) {
           yield* Effect.promise(() => way.set(mode))
-          // Each time as another process of the seller would: the store alone is kept.
+          // Each time like another process of the seller: only the store is shared.
           const answer = yield* Effect.promise(() => client().settle(body.paymentPayload, body.paymentRequirements))
           outcomes.push(answer.success ? "success" : answer.errorReason)
         }
@@ -103,18 +103,19 @@ it.live(
         for (const earlier of outcomes.slice(0, -1)) expect([at, earlier]).toEqual([at, "settlement_pending"])
         expect([at, yield* one.balance(payer.publicKey())]).toEqual([at, 99_000n])
         byFirst.push(way.arrived.includes(transaction))
-        // Of the two exactly one was ever asked to settle it.
+        // Exactly one of the two ever received a settle for it.
         expect([at, second.arrived.includes(transaction)]).toEqual([at, !way.arrived.includes(transaction)])
       }
       expect(byFirst).toEqual([true, false, true, true, true, true])
       expect(yield* one.balance(payTo)).toBe(6_000n)
-      // Verify goes to the second one when the first does not answer, and nowhere else while the first holds a payment.
+      // Verify goes to the second one if the first does not answer, and only to the first while that holds a payment.
       yield* Effect.promise(() => way.set("down"))
       const payer = yield* one.account(100_000n)
       const { body } = yield* one.payment({ payer, payTo, amount: 1_000n })
       const verified = yield* Effect.promise(() => client().verify(body.paymentPayload, body.paymentRequirements))
       expect(verified).toMatchObject({ isValid: true })
-      // A process that died while it waited has noted no end: nothing is known, and no other one is asked.
+      // A process that died while waiting has recorded no outcome: the outcome is unknown, and no other facilitator is
+      // asked.
       const dead = facilitators([{ ...facilitatorAt(way.url), settle: () => new Promise(() => {}) }], { store })
       void dead.settle(body.paymentPayload, body.paymentRequirements)
       yield* Effect.sleep("100 millis")
@@ -126,7 +127,7 @@ it.live(
   240_000
 )
 
-/** Waits until the ledger, whose first is 1,000, has closed one. */
+/** Waits until the ledger, which begins at 1,000, has closed one. */
 const untilLedger = async (url: string, sequence: number) => {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "getLatestLedger" })
   for (;;) {
@@ -160,8 +161,8 @@ it.live(
       expect(yield* settle(client(), taken)).toMatchObject({ success: false, errorReason: "settlement_pending" })
       const shown = yield* settle(client({ proof }), taken)
       expect(shown).toMatchObject({ success: true, transaction: expect.stringMatching(/^[0-9a-f]{64}$/) })
-      // Never arrived: pending while it may be spent, and refused once it cannot be. The proof reads every ledger in
-      // which it could be spent: this local one has to be old enough to have them.
+      // It never arrived: pending while it may be spent, and refused once it cannot be. The proof reads every ledger of
+      // its lifetime, so this local ledger has to be old enough.
       yield* Effect.promise(() => untilLedger(one.ledgerUrl, 1_040))
       const payer = yield* one.account(100_000n)
       const order = { payer, payTo, amount: 1_000n, maxTimeoutSeconds: 20, secondsPerLedger: 5 }

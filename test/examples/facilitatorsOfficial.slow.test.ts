@@ -1,5 +1,5 @@
-// A Tollkeeper and the official class behind one client, each a process of its own, and each killed at any moment of a
-// settle and started again: no payment is taken twice, none is lost, and none is refused that was taken.
+// A Tollkeeper and the official class behind one client, each a separate process, and each killed at any moment of a
+// settle and restarted: no payment is taken twice, none is lost, and no taken payment is refused.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -23,7 +23,7 @@ const payments = 10
 const answerMillis = 120_000
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** A process that is killed and started again on the same port. */
+/** A process that is killed and restarted on the same port. */
 const restartable = async (start: (port: number) => Program) => {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
@@ -57,7 +57,7 @@ it.live(
   () =>
     Effect.gen(function* () {
       yield* Effect.promise(() => installSet("a", () => {}))
-      // For its ledger alone.
+      // Used only for its ledger.
       const world = yield* startFacilitator({ closeMillis: 1_000 })
       const folder = mkdtempSync(join(tmpdir(), "tollkeeper-two-"))
       yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true, force: true })))
@@ -119,7 +119,7 @@ it.live(
           // The class counts five seconds a ledger.
           secondsPerLedger: 6
         })
-        // As another process of the seller each time: the store alone is kept.
+        // Each time like another process of the seller: only the store is shared.
         const settle = () =>
           facilitators(order, { store, proof, attempts: 2, pauseMillis: 100 }).settle(
             body.paymentPayload,

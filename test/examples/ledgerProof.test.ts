@@ -1,5 +1,5 @@
-// What proves a payment on the ledger, and what only resembles it: a node's pages with transactions that carry the
-// authorization's bytes without spending it, nodes that are behind, and nodes that contradict each other.
+// Proofs of a payment on the ledger, and cases that only resemble one: a node's pages with transactions that carry the
+// authorization's bytes without spending it, nodes that lag, and nodes that contradict each other.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import {
   Account,
@@ -80,7 +80,7 @@ interface Shown {
   readonly status?: string
 }
 
-/** A node: what it shows, and the newest ledger that its pages were read from. */
+/** A node: its transactions, and the newest ledger of its pages. */
 const startNode = async () => {
   const state = { transactions: [] as ReadonlyArray<Shown>, latest: expiry + 1, oldest: 1, health: expiry + 1 }
   const server: Server = createServer((request, response) => {

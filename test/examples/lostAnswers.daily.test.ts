@@ -1,5 +1,6 @@
-// A buyer whose answer is lost: it keeps the payment before it sends it, says so, and the next identical call sends the
-// same one. JavaScript, Python and bash at one seller, behind a connection that cuts answers; one transfer each.
+// A buyer with a lost answer: it stores the payment before sending it, reports this, and the next identical call sends
+// the same payment. JavaScript, Python and bash at one seller, behind a connection that cuts answers; one transfer
+// each.
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFile, spawnSync } from "node:child_process"
@@ -26,7 +27,7 @@ interface Answered {
   readonly body: string | Uint8Array
 }
 
-/** Between buyer and seller: `state.cut` loses answers to payments, `state.answer` gives others. */
+/** Between buyer and seller: `state.cut` loses answers to payments, `state.answer` replaces them. */
 const startBetween = (target: () => string) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -146,7 +147,7 @@ it.live.skipIf("Deno" in globalThis)(
         state.payments.length = 0
         const lost = yield* Effect.promise(() => buy([url]))
         assert.notStrictEqual(lost.code, 0, `${name}: ${lost.out}`)
-        // It is on the disk, and printed: nothing of it is lost with the process.
+        // It is on disk, and printed, so it survives the process.
         assert.match(lost.out, /may have landed/)
         assert.strictEqual(state.payments.length, 3)
         const [payment] = state.payments
@@ -204,7 +205,7 @@ it.live(
   240_000
 )
 
-/** No text, with a byte of every value. */
+/** Not text: it contains every byte value. */
 const picture = Uint8Array.from({ length: 512 }, (_, at) => at % 256)
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64")
 
@@ -229,7 +230,7 @@ it.live(
         resource,
         accepts: [
           { ...terms, network: "eip155:8453", asset: "0x00", payTo: "0x00" },
-          // A plain limit says nothing of another asset than the first.
+          // A plain limit only applies to the first asset.
           { ...terms, asset: native },
           { ...terms, extra: nested }
         ],

@@ -1,4 +1,4 @@
-// What a beginner reads when the ledger does not answer as a ledger does: a sentence with what to do, and no trace.
+// The output for a beginner when the ledger does not answer properly: a sentence with what to do, and no trace.
 import { execFile } from "node:child_process"
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -9,8 +9,8 @@ import { root } from "../../runtime/bootstrap.mjs"
 import { freePort } from "../support/freePort.ts"
 
 /**
- * Ready as a facilitator, once it was asked so often and was not, and generous as a friendbot; what it says as RPC is
- * the test's.
+ * Becomes ready as a facilitator after `notReady` requests, and funds as a friendbot; the test determines its answers
+ * as RPC.
  */
 const payThrough = async (answer: (response: ServerResponse) => void, notReady = 0) => {
   let asked = 0

@@ -1,6 +1,6 @@
-// The Python package beside Node: its buyer pays sellers of both, Node's buyer pays its seller; a lying facilitator is
-// refused in every case; a lost answer is answered again. By Debian's python3 with its `cryptography`; without them it
-// says so and is left out.
+// The Python package together with Node: its buyer pays sellers of both, Node's buyer pays its seller. A lying
+// facilitator is refused in every case; a lost answer is repeated. It uses Debian's python3 with its `cryptography`;
+// without them the test prints a message and is skipped.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFile, spawn, spawnSync } from "node:child_process"
@@ -32,7 +32,7 @@ const buyByPython = (facilitator: string, secret: string, words: ReadonlyArray<s
     )
   )
 
-/** The WSGI seller as a process of its own; ends with the Scope. */
+/** The WSGI seller as a separate process; ends with the Scope. */
 const sellByPython = (facilitator: string, payTo: string, env = {}) =>
   Effect.acquireRelease(
     Effect.promise(async () => {

@@ -1,6 +1,6 @@
-// Every seller of the examples, in JavaScript and Python, against a real facilitator behind a way that fails: what a
-// settle's answer does not say is pending, never a new 402; the same request with the same payment gets its page once
-// the end is known; the payment buys nothing else; and each payment moves its price once.
+// Every seller of the examples, in JavaScript and Python, against a real facilitator behind a failing connection. If a
+// settle's answer gives no outcome, the result is pending, never a new 402. The same request with the same payment gets
+// its page once the outcome is known. The payment buys nothing else, and each payment moves its price once.
 import { Client as McpClient } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
@@ -63,7 +63,7 @@ const answerOf = async (response: Response): Promise<Answer> => {
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64")
 
-// A kept connection may be closed by the seller while a busy machine has not read so yet: each call has its own.
+// The seller may close a kept connection before a busy machine has noticed, so each call has its own.
 const get = (url: string, payment?: any) =>
   fetch(url, {
     headers: { connection: "close", ...(payment === undefined ? {} : { "payment-signature": encode(payment) }) }
@@ -82,7 +82,7 @@ const shops: Record<string, (options: ShopOptions) => Promise<Shop>> = {
       max: price,
       perWord: price / 2n
     })
-    // Both pages have two words, which is the whole maximum.
+    // Both pages have two words, which cost the whole maximum.
     return { close, ask: (what, payment) => get(`${url}/story?words=2&as=${what}`, payment) }
   },
   "sellRequest with a body": async (options) => {
@@ -117,7 +117,7 @@ const shops: Record<string, (options: ShopOptions) => Promise<Shop>> = {
         const meta = payment === undefined ? {} : { _meta: { "x402/payment": payment } }
         const given: any = await client.callTool({ name: "forecast", arguments: { city: what }, ...meta })
         const { error, retryAfter } = given.structuredContent
-        // An MCP result has no status: it is read off the body.
+        // An MCP result has no status, so it is derived from the body.
         const status =
           given.isError !== true
             ? 200
@@ -188,7 +188,7 @@ const sign = async (facilitator: Facilitator, secret: string, asked: any): Promi
   return { x402Version: 2, payload, resource: asked.resource, accepted }
 }
 
-/** What happens to settles: whether they arrive, and what the seller receives. */
+/** The faults of settles: whether they arrive, and the seller's answer. */
 const settles: Record<string, Order> = {
   "401": answering(401, '{"error":"unauthorized"}'),
   "401 after it arrived": answering(401, '{"success":false,"errorReason":"unauthorized"}', true),
@@ -201,7 +201,7 @@ const settles: Record<string, Order> = {
   "a cut request": cutting(false)
 }
 
-/** Asks again while the end is not known yet, as the answer says to. */
+/** Asks again while the outcome is unknown, as the answer requests. */
 const untilKnown = async (ask: () => Promise<Answer>): Promise<Answer> => {
   for (;;) {
     const answer = await ask()
@@ -242,7 +242,7 @@ const playSettles = Effect.fnUntraced(function* (
       isNamed: /^[0-9a-f]{64}$/.test(pending.body.payment?.id),
       statuses: [other, page, again].map(({ status }) => status),
       isSame: JSON.stringify(page.body) === JSON.stringify(again.body),
-      // One sale is one key, and it was asked for more than once.
+      // One sale has one key, and it was used for more than one request.
       keys: [new Set(keys).size, keys.length > 1, /^[0-9a-f]{64}$/.test(String(keys[0]))]
     }
   }
@@ -324,7 +324,7 @@ it.live(
             cause,
             1
           ])
-        // Nothing was used up by it.
+        // This used nothing up.
         way.order("verify")
         expect([name, (yield* Effect.promise(() => shop.ask("Riga", payment))).status]).toEqual([name, 200])
       }
@@ -341,7 +341,7 @@ it.live(
       const texts = ["", "null", "5", '"x"', "[]", "{}", '{"payload":null}', '{"payload":[]}', '{"payload":"x"}', deep]
       const nested = `{"payload":{"a":${"[".repeat(4_000)}${"]".repeat(4_000)}}}`
       const headers = [...[...texts, nested].map((text) => Buffer.from(text).toString("base64")), "%%%", "é", "////"]
-      // Nothing listens there: what reaches the facilitator is answered by 503.
+      // No server listens there, so a request to the facilitator is answered with 503.
       const facilitator = `http://127.0.0.1:${yield* Effect.promise(freePort)}`
       for (const name of ["seller-http", "sellRequest with a body", "Python", "FastAPI"]) {
         const start = shops[name]
@@ -369,7 +369,7 @@ it.live(
   240_000
 )
 
-/** Sellers that are processes of their own with a folder of sales: killed during a settle, and started again. */
+/** Sellers as separate processes with a folder of sales: killed during a settle, and restarted. */
 const killable: Record<string, ReadonlyArray<string>> = {
   "seller-http": [process.execPath, "--disable-warning=ExperimentalWarning", join(root, "examples/seller-http.ts")],
   ...(python === undefined ? {} : { Python: [python, join(root, "examples/python/sell.py"), "--exact"] })
@@ -424,7 +424,7 @@ it.live.each(Object.entries(killable))(
           )
         )
         way.order("settle")
-        // The restarted seller has its address again, as behind a name: the sale is bound to it.
+        // The restarted seller has the same address, as behind a name, because the sale is bound to it.
         const port = new URL(running.url).port
         running = yield* Effect.promise(() =>
           startProgram({ facilitator: way.url, payTo }, { SOLD: folder, PORT: port }, words)

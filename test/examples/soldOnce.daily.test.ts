@@ -1,6 +1,5 @@
-// A seller's memory of what was sold, over each of its stores, with the seller of the examples and a whole facilitator
-// behind it: an answer that is lost on its way, a crash between settling and storing, twins, and the payment at another
-// request.
+// A seller's record of sales, over each of its stores, with the seller of the examples and a whole facilitator: an
+// answer lost in transit, a crash between settling and storing, concurrent twins, and the payment at another request.
 import { expect, it } from "@effect/vitest"
 import { PGlite } from "@electric-sql/pglite"
 import { Effect } from "effect"
@@ -48,7 +47,7 @@ const makePayment = Effect.fnUntraced(function* (facilitator: Facilitator) {
   return { payment, payTo, requirements }
 })
 
-/** A client of a facilitator behind a way; counts its calls. */
+/** A client of a facilitator behind the failing connection; counts its calls. */
 const makeClient = (way: Way) => {
   const client = facilitatorAt(way.url)
   const asked = { verify: 0, settle: 0 }
@@ -84,7 +83,7 @@ describe("a payment that comes again", () => {
         Effect.promise(() =>
           sell({ client, payment, requirements, request, work: () => jsonWork({ page: request, nth: ++computed }) })
         )
-      // Twins within one process, and the same once more.
+      // Twins within one process, and the same request again.
       const first = yield* makePayment(facilitator)
       const seller = soldOnce({ store })
       const twins = yield* Effect.all(
@@ -94,7 +93,7 @@ describe("a payment that comes again", () => {
       expect(twins.map(({ released }) => released)).toEqual([true, true, true, true])
       expect(client.asked).toEqual({ verify: 1, settle: 1 })
       expect(computed).toBe(1)
-      // What was sold is another process's to release as well.
+      // Another process can release the sold content too.
       expect(yield* sellAt(first.payment, first.requirements)).toMatchObject({
         released: true,
         work: { body: encode({ page: "/a", nth: 1 }) }
@@ -114,7 +113,7 @@ describe("a payment that comes again", () => {
       const lost = yield* sellAt(second.payment, second.requirements, "/a", soldOnce({ store, patience: 0 }))
       expect(lost).toMatchObject({ released: false, state: "pending", reason: "settlement_pending" })
       way.order("settle")
-      // Another resource is not released for it meanwhile, whatever the facilitator's records show.
+      // Another resource is not released for it, whatever the facilitator's records show.
       expect((yield* sellAt(second.payment, second.requirements, "/b")).released).toBe(false)
       const again = yield* sellAt(second.payment, second.requirements)
       const work = { body: encode({ page: "/a", nth: 2 }) }
@@ -177,7 +176,7 @@ describe("a payment that comes again", () => {
       const facilitator = yield* startFacilitator()
       const way = yield* startedWay(facilitator)
       for (const isConcurrent of [true, false]) {
-        // Each service has a store of its own, and the owner's one key: only the facilitator sees both.
+        // Each service has its own store, and both have the owner's key: only the facilitator sees both.
         const sale = yield* makePayment(facilitator)
         const services = ["/a", "/b"].map((request) => {
           const { sell } = soldOnce({ store: memoryStore(), log: () => {} })
@@ -222,11 +221,11 @@ describe("a payment that comes again", () => {
       expect(yield* sold(voucherOf("200"), "/another")).toMatchObject({ released: false, state: "used" })
       expect((yield* sold(voucherOf("100", "cd".repeat(32)), "/100")).released).toBe(true)
       expect(charged).toBe(4)
-      // The same total, signed or written in another way, is the same money.
+      // The same total, signed or encoded differently, is the same money.
       const again = { ...voucherOf("300"), payload: { ...voucherOf("300").payload, transaction: "x", more: 1 } }
       expect(yield* sold(again, "/again")).toMatchObject({ released: false, state: "used" })
       expect(yield* sold(voucherOf("300", channel.toUpperCase()), "/again")).toMatchObject({ state: "used" })
-      // Also where the facilitator names no charged total.
+      // Also if the facilitator returns no charged total.
       const plain = soldOnce({ store: memoryStore() })
       const silent = { ...client, settle: async () => ({ success: true, transaction: "", network: "stellar:testnet" }) }
       const asked = (payment: unknown, request: string) =>

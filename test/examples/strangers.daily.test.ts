@@ -1,4 +1,5 @@
-// What a client without an SDK sends where a seller names the facilitator's /prepare: no key, and nothing without TLS.
+// A client without an SDK at a seller that names the facilitator's /prepare: it sends no key, and sends nothing without
+// TLS.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -16,7 +17,7 @@ const python =
   ) ?? ""
 if (python === "") console.log("left out: there is no python3 with the package cryptography here")
 
-/** A seller, the facilitator that it names, and a ledger RPC. */
+/** A seller, its facilitator, and a ledger RPC. */
 const startSeller = Effect.acquireRelease(
   Effect.promise(async () => {
     const state = {
@@ -50,7 +51,7 @@ interface Asking {
   readonly maxTimeout?: number
 }
 
-/** Why each client refuses to pay, in order: Node's, then Python's. */
+/** Each client's reason to refuse payment, in order: Node's, then Python's. */
 const refusals = (url: string, secret: string, asking: Asking) =>
   Effect.promise(async () => {
     const node = await pay(`${url}/page`, { secret, maxAmount: 10n, apiKey: "k", ...asking }).then(
@@ -131,7 +132,7 @@ it.live("a signature lives for a bounded time, by a ledger that the seller has n
         expect([time, why]).toEqual([time, expect.stringContaining("the terms' time is not of 1 to")])
     }
     expect(state.asked).toEqual([])
-    // A ledger that names no number is not known, whatever the facilitator says of it.
+    // A ledger that reports no number does not count, whatever the facilitator claims about it.
     state.terms = honest()
     for (const rpc of [{}, { result: {} }, { error: { code: 1 } }, { result: { sequence: "100" } }]) {
       state.rpc = rpc

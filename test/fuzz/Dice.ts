@@ -1,4 +1,4 @@
-// Repeatable chance for fuzzing: the same seed throws the same dice (mulberry32).
+// Repeatable random numbers for fuzzing: the same seed gives the same sequence (mulberry32).
 export class Dice {
   #state: number
 
@@ -23,7 +23,7 @@ export class Dice {
     return items[this.below(items.length)]!
   }
 
-  /** A number that is often at an edge. */
+  /** A number that is often an edge case. */
   edgy(): bigint {
     const edges = [0n, 1n, -1n, 2n, 255n, 256n, 65_535n, 65_536n, 0x7fff_ffffn, 0x8000_0000n, 0xffff_ffffn]
     if (this.onceIn(2)) return this.pick(edges)

@@ -1,7 +1,6 @@
-// A ledger for hostile contracts: each module of a batch is simulated, uploaded, created and called by an account of
-// its own, with hand-made resources, so that it also reaches the ledger when the simulation refused it. What must never
-// happen is recorded as a breach; the slowest answer and the slowest ledger are measured in processor time, without a
-// limit here.
+// A ledger for hostile contracts: each module of a batch is simulated, uploaded, created and called by its own account,
+// with handmade resources, so that it reaches the ledger even if the simulation refused it. Forbidden events are
+// recorded as breaches; the slowest answer and the slowest ledger are measured in processor time, without a limit here.
 import { Effect, Layer, ManagedRuntime } from "effect"
 import type { LocalLedgerOptions } from "../../plugins/ledger-local/LocalLedger.ts"
 import { LocalLedger } from "../../plugins/ledger-local/LocalLedger.ts"
@@ -25,7 +24,7 @@ import { layer as nodeDeadline } from "../../runtime/platform/nodeDeadline.ts"
 import process from "node:process"
 import { engineCrypto } from "../support/engineCrypto.ts"
 
-/** Milliseconds of this process on a processor, which do not depend on what else the machine does. */
+/** Processor time of this process in milliseconds, independent of the machine's other work. */
 export const processorMillis = (): number => {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1_000
@@ -38,7 +37,7 @@ interface Author {
   sequence: bigint
 }
 
-/** What a batch did. */
+/** The result of a batch. */
 export interface Outcome {
   readonly breaches: ReadonlyArray<string>
   readonly modules: number
@@ -53,7 +52,8 @@ const BALANCE_STROOPS = 10_000_000_0000000n
 const RESOURCE_FEE_STROOPS = 500_000_000n
 const FEE_STROOPS = 500_001_000
 /**
- * What a call may use: a twentieth of what the network allows one transaction, so that a run is not all endless loops.
+ * Instructions that a call may use: a twentieth of the network's limit for one transaction, so that a run does not
+ * consist only of endless loops.
  */
 const INSTRUCTIONS = 20_000_000
 
@@ -62,7 +62,7 @@ const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base6
 type Step = "upload" | "create" | "call"
 const steps = ["upload", "create", "call"] as const
 
-/** A ledger in memory that keeps little, and whose contracts run against a deadline. */
+/** A ledger in memory that retains little and runs its contracts with a deadline. */
 export const fuzzLayer = (options: LocalLedgerOptions) =>
   LocalLedger.layerTest({ retentionLedgers: 16, retentionTransactions: 400, ...options }).pipe(
     Layer.provideMerge(nodeCrypto),
@@ -94,7 +94,7 @@ export class FuzzLedger {
     }
   }
 
-  /** A ledger on which `size` modules at a time are tried. */
+  /** A ledger that tests `size` modules at a time. */
   static async open(size: number, options: LocalLedgerOptions = {}): Promise<FuzzLedger> {
     const runtime = ManagedRuntime.make(fuzzLayer(options))
     const ledger = await runtime.runPromise(LocalLedger)
@@ -140,7 +140,7 @@ export class FuzzLedger {
     return answer.result ?? {}
   }
 
-  /** Tries each module; there are at most as many as authors. */
+  /** Tests each module; there are at most as many as authors. */
   async run(modules: ReadonlyArray<Uint8Array>): Promise<Outcome> {
     this.#breaches = []
     this.#slowestAnswerMillis = 0

@@ -1,7 +1,6 @@
-// A ledger for hostile requests: over HTTP, with bodies that are nearly JSON-RPC and paths that are nearly right. Every
-// answer must be one that the interface defines; none may be an internal error, and the ledger keeps closing. What must
-// never happen is recorded as a breach; the slowest answer and the slowest ledger are measured in processor time,
-// without a limit here.
+// A ledger for hostile requests: over HTTP, with nearly valid JSON-RPC bodies and nearly valid paths. Every answer must
+// be one that the interface defines; none may be an internal error, and the ledger keeps closing. Forbidden events are
+// recorded as breaches; the slowest answer and the slowest ledger are measured in processor time, without a limit here.
 import { Effect, ManagedRuntime } from "effect"
 import { Asset, Contract, Keypair, nativeToScVal, Operation, xdr } from "@stellar/stellar-sdk"
 import { handle } from "../../plugins/ledger-local/httpApi.ts"
@@ -20,7 +19,7 @@ export interface RpcOutcome {
   readonly requests: number
   /** Answers with a result, by method. */
   readonly results: ReadonlyMap<string, number>
-  /** Answers with an error, by JSON-RPC code; statuses of HTTP that are none of JSON-RPC. */
+  /** Answers with an error, by JSON-RPC code; and HTTP statuses of other answers. */
   readonly refusals: ReadonlyMap<number, number>
   readonly slowestAnswerMillis: number
   readonly slowestCloseMillis: number
@@ -28,7 +27,7 @@ export interface RpcOutcome {
 
 const native = new Contract(Asset.native().contractId(passphrase))
 
-/** A ledger with accounts, payments and calls of a contract, and what one may ask of it. */
+/** A ledger with accounts, payments and calls of a contract, for the requests. */
 const beginning = Effect.gen(function* () {
   const ledger = yield* LocalLedger
   const [payer, payee] = [yield* fund("payer", 50_000_000n), yield* fund("payee")]
@@ -66,7 +65,7 @@ const beginning = Effect.gen(function* () {
   return { payer, call, called, pay, data, hashes, keys: [...keys, ...touched] }
 })
 
-/** Envelopes that would be taken now: a payment, a call not yet simulated, and one that was. */
+/** Envelopes that would be accepted now: a payment, a call that is not simulated yet, and a simulated one. */
 const envelopesOf = Effect.fnUntraced(function* ({ call, called, data, pay, payer }: Effect.Success<typeof beginning>) {
   const sequence = ((yield* account(payer.publicKey()))?.seqNum ?? 0n) + 1n
   const made = [
@@ -130,12 +129,12 @@ const bodyOf = (known: Known, dice: Dice): string => {
   return dice.onceIn(30) ? text.slice(0, dice.below(text.length + 1)) : text
 }
 
-/** Codes that an answer may have: an internal error is none of them. */
+/** Codes that an answer may have: not an internal error. */
 const codes: ReadonlySet<number> = new Set<number>(Object.values(RpcCode).filter((code) => code !== RpcCode.internal))
 /** Statuses that the other paths may have. */
 const statuses: ReadonlySet<number> = new Set([200, 201, 204, 400, 404, 405, 409, 413])
 
-/** Sends `count` requests, of which one in twelve is no JSON-RPC; the same seed sends the same. */
+/** Sends `requests` requests, of which one in twelve is not JSON-RPC; the same seed sends the same ones. */
 export const fuzzRpc = async (requests: number, seed: number): Promise<RpcOutcome> => {
   const runtime = ManagedRuntime.make(fuzzLayer({ retentionLedgers: 64, retentionTransactions: 1_000 }))
   const run = runtime.runPromise

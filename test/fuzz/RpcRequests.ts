@@ -9,7 +9,7 @@ export interface Request {
   readonly params?: unknown
 }
 
-/** What of a ledger valid requests speak of. */
+/** Items of a ledger that valid requests refer to. */
 export interface Known {
   readonly envelopes: ReadonlyArray<string>
   readonly hashes: ReadonlyArray<string>
@@ -63,7 +63,7 @@ export const methods: ReadonlyMap<string, Make> = new Map<string, Make>([
   ]
 ])
 
-/** Values that are of no kind a parameter has, or at the edge of one. */
+/** Values with a type that no parameter has, or at the limit of one. */
 const odd: ReadonlyArray<unknown> = [
   ...[null, true, false, 0, -1, 1.5, 4_294_967_295, 4_294_967_296, Number.MAX_SAFE_INTEGER, 1e308, -0],
   ...["", "0", "-1", "abc", "now", "*", "**", "\u0000", "\ud800", "json", "base64", "A".repeat(5_000)],
@@ -79,7 +79,7 @@ const deep = (depth: number): unknown => {
 
 const isBase64 = (text: string): boolean => text.length >= 8 && /^[A-Za-z0-9+/]+={0,2}$/.test(text)
 
-/** The bytes with a few of them other, fewer, more, or moved. */
+/** The bytes with some changed, removed, added, or moved. */
 const changedBytes = (bytes: Buffer, dice: Dice): Buffer => {
   const changed = Buffer.from(bytes)
   const at = () => dice.below(Math.max(changed.length, 1))
@@ -141,7 +141,7 @@ const changed = (value: unknown, dice: Dice): unknown => {
   return Object.fromEntries(entries.with(at, [entries[at]![0], changed(entries[at]![1], dice)]))
 }
 
-/** A request, which one in eight times is a valid one. */
+/** A request; one in eight is valid. */
 export const rpcRequest = (known: Known, dice: Dice): unknown => {
   const [method, make] = dice.pick([...methods])
   let params: unknown = make(known, dice)

@@ -1,5 +1,5 @@
-// Random modules of contracts, whole or broken on purpose: sections are made from their parts, and a mutation changes a
-// part, an instruction, a whole section or single bytes, so that most of what comes out is nearly right.
+// Random contract modules, valid or deliberately broken: sections are made from their parts, and a mutation changes a
+// part, an instruction, a whole section or single bytes, so that most results are nearly valid.
 import type { Dice } from "./Dice.ts"
 import { leb, section, signed, sized, text } from "../plugins/ledger-local/engine/wasm/assemble.ts"
 import { type Callable, I32, I64, type Type, WasmProgram } from "./WasmProgram.ts"
@@ -114,9 +114,9 @@ const sectionsOf = (dice: Dice): Array<Bytes> => {
   ]
 }
 
-/** Changes a module so that it is only nearly one. */
+/** Changes a module so that it is only nearly valid. */
 const mutations: ReadonlyArray<(dice: Dice, sections: Array<Bytes>) => ReadonlyArray<Bytes>> = [
-  // Any instruction, known or not, with any operands, in the middle of the code.
+  // Any instruction, defined or not, with any operands, in the middle of the code.
   (dice, sections) => sections.map((each) => (each[0] === 10 ? withInsertion(dice, each) : each)),
   (dice, sections) => sections.map((each) => (each[0] === 10 ? withInsertion(dice, withChange(dice, each)) : each)),
   // Single bytes of one section.
@@ -147,7 +147,7 @@ const withChange = (dice: Dice, bytes: Bytes): Bytes => {
   return out
 }
 
-/** Code with a few bytes more, its own lengths unchanged or made to fit. */
+/** Code with some additional bytes, with its own lengths unchanged or adjusted. */
 const withInsertion = (dice: Dice, bytes: Bytes): Bytes => {
   if (bytes.length <= HEAD) return bytes
   const at = HEAD + dice.below(bytes.length - HEAD)
@@ -159,7 +159,7 @@ const withInsertion = (dice: Dice, bytes: Bytes): Bytes => {
   return [...bytes.slice(0, at), ...added, ...bytes.slice(at + added.length)].slice(0, bytes.length)
 }
 
-/** One in three modules is whole, the others are broken in up to three ways. */
+/** One in three modules is valid, the others are broken in up to three ways. */
 export const wasmModule = (dice: Dice): Uint8Array => {
   let sections: ReadonlyArray<Bytes> = sectionsOf(dice)
   if (!dice.onceIn(3)) {

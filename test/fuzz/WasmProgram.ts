@@ -1,6 +1,6 @@
-// Random contract code that passes validation: a stack machine's code written from its types, so that nearly all of it
-// runs. Loops may be endless, memory may be asked for without end, and host functions get words of every kind, the
-// small values and handles of contracts among them.
+// Random contract code that passes validation: code for a stack machine, generated from types, so that nearly all of it
+// runs. Loops may be endless, memory requests unlimited, and host functions get values of every kind, including small
+// values and handles of contracts.
 import type { Dice } from "./Dice.ts"
 import { leb, signed } from "../plugins/ledger-local/engine/wasm/assemble.ts"
 
@@ -20,7 +20,7 @@ export interface Surroundings {
   readonly callables: ReadonlyArray<Callable>
   readonly hasMemory: boolean
   readonly dataSegments: number
-  /** Type index of a function without parameters that gives an i64, for calls through the table. */
+  /** Type index of a function without parameters that returns an i64, for calls through the table. */
   readonly indirectType: number | undefined
   readonly result: Type
 }
@@ -30,13 +30,13 @@ const i32Binary = [0x6a, 0x6b, 0x6c, 0x6d, 0x6e, 0x6f, 0x70, 0x71, 0x72, 0x73, 0
 const i64Binary = i32Binary.map((op) => op + 0x12)
 const i32Compare = [0x46, 0x47, 0x48, 0x49, 0x4a, 0x4b, 0x4c, 0x4d, 0x4e, 0x4f]
 const i64Compare = [0x51, 0x52, 0x53, 0x54, 0x55, 0x56, 0x57, 0x58, 0x59, 0x5a]
-/** Tags of the contract's words, small ones and handles. */
+/** Tags of the contract's values, small ones and handles. */
 const TAGS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 64, 65, 68, 69, 72, 73, 74, 75, 76, 77, 78]
 
 export class WasmProgram {
   readonly #dice: Dice
   readonly #around: Surroundings
-  /** Blocks that code may branch out of, none of which takes a value. */
+  /** Number of blocks that code may branch out of; none takes a value. */
   #depth = 0
   #left: number
 
@@ -61,7 +61,7 @@ export class WasmProgram {
   #constant(type: Type): Array<number> {
     if (type === I32) return [0x41, ...signed(BigInt.asIntN(32, this.#dice.edgy()))]
     if (this.#dice.onceIn(3)) return [0x42, ...signed(this.#dice.edgy())]
-    // A word as contracts pass them: a tag, and a small body or a handle.
+    // A value in a contract's format: a tag, and a small body or a handle.
     const high = this.#dice.onceIn(2) ? this.#dice.below(6) : this.#dice.below(70_000)
     const word = (BigInt(high) << 32n) | BigInt(this.#dice.pick(TAGS))
     return [0x42, ...signed(BigInt.asIntN(64, word))]

@@ -1,8 +1,7 @@
 // `npm run fuzz -- wasm [--modules N] [--seed S] [--instructions N]`: random and mutated contract modules against a
-// ledger. Prints how many ran, the slowest answer and the slowest ledger; the exit status is 1 when anything happened
-// that must not. A batch is repeated by `--modules 16 --seed S`, with the seed that its breach names. A simulation may
-// use a tenth of the network's instructions unless `--instructions` says otherwise: most of what does not end is found
-// out sooner so.
+// ledger. Prints how many ran, the slowest answer and the slowest ledger; the exit status is 1 after any breach. Repeat
+// a batch with `--modules 16 --seed S` and the seed in its breach. A simulation may use a tenth of the network's
+// instructions unless `--instructions` sets another limit: this detects most endless modules sooner.
 //
 // `npm run fuzz -- rpc [--requests N] [--seed S]`: random and mutated requests over HTTP, most of them nearly valid.
 import process from "node:process"

@@ -1,7 +1,7 @@
 // The environment of a guide's reader: a clone, a `tollkeeper` on the PATH, a shell that keeps its folder and exports,
-// and free ports in place of those that the guide names, so that guides run beside each other and beside a developer's
-// own facilitator. `README.md` beside this file lists the words that are filled in. Programs that the guide left
-// running are stopped at the end.
+// and free ports in place of the guide's, so that guides can run in parallel with each other and with a developer's own
+// facilitator. `README.md` in this folder lists the texts that are filled in. Programs that the guide left running are
+// stopped at the end.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import {
@@ -21,11 +21,11 @@ import process from "node:process"
 import { findNode, root } from "../../runtime/bootstrap.mjs"
 import { freePort } from "../support/freePort.ts"
 
-/** Ten times what the slowest command takes on a quiet machine. */
+/** Ten times the time of the slowest command on a quiet machine. */
 const commandTimeout = 300_000
 const answerTimeout = 120_000
 
-/** Programs that a machine may lack; a block that needs one is then left out, and says so. */
+/** Programs that a machine may lack; a block that needs a missing one is skipped, with a message. */
 const perhaps = ["psql", "pg_dump", "pg_restore", "kubectl", "docker", "promtool", "systemd-analyze", "deno", "python3"]
 
 const isThere = (program: string): boolean => spawnSync("sh", ["-c", `command -v ${program}`]).status === 0
@@ -34,7 +34,7 @@ const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(reso
 
 const guidePorts = ["4022", "4023", "4522", "8000", "8443", ...Array.from({ length: 10 }, (_, at) => String(3000 + at))]
 
-/** The folder of `test/official` whose lockfile has just these versions. */
+/** The folder of `test/official` whose lockfile has exactly these versions. */
 const lockedSet = (packages: string): string => {
   const pins = [...packages.matchAll(/(@?[\w/-]+)@([\d.]+)/g)]
   const set = ["a", "b", "c"].find((set) => {
@@ -93,7 +93,7 @@ export class World {
       ...Object.fromEntries(kept),
       HOME: join(this.#folder, "home"),
       PATH: [join(this.#folder, "bin"), dirname(findNode()), process.env["PATH"]].join(delimiter),
-      // What the examples take for 4022 and 8000.
+      // Replacements of 4022 and 8000 in the examples.
       FACILITATOR_URL: `http://127.0.0.1:${this.#ports.get("4022")}`,
       LEDGER_RPC_URL: `http://127.0.0.1:${this.#ports.get("8000")}`,
       LEDGER_URL: `http://127.0.0.1:${this.#ports.get("8000")}`,
@@ -127,13 +127,13 @@ export class World {
     return filled
   }
 
-  /** Why a block cannot be run on this machine, if so. */
+  /** Why a block cannot run on this machine; undefined if it can. */
   lacks(text: string): string | undefined {
     const program = perhaps.find((name) => new RegExp(`(^|[|(\\s])${name}\\s`, "m").test(text) && !isThere(name))
     return program === undefined ? undefined : `there is no ${program} here`
   }
 
-  /** Runs commands in the guide's shell; what they wrote. Throws with it when one fails. */
+  /** Runs commands in the guide's shell; returns their output. If one fails, throws with the output. */
   async run(text: string): Promise<string> {
     const env = join(this.#folder, "shell.env")
     const cwd = join(this.#folder, "shell.cwd")
@@ -188,7 +188,7 @@ export class World {
     throw new Error(`${text} does not answer at ${address}\n${readFileSync(log, "utf8").slice(-3_000)}`)
   }
 
-  /** Stops what was left last, the whole of its group, as Ctrl+C in its terminal would. */
+  /** Stops the program started last, with its whole group, as Ctrl+C in its terminal would. */
   async stop(): Promise<void> {
     const last = this.#left.pop()
     if (last === undefined) throw new Error("nothing was left running")

@@ -1,4 +1,4 @@
-// How a guide's blocks are classified; `npm run guides` runs what is found here.
+// How a guide's blocks are classified; `npm run guides` runs them.
 import { describe, expect, it } from "vitest"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"

@@ -1,6 +1,6 @@
-// The blocks of a guide and what each is for: a command that is run, a file that is written, an output that is
-// compared, data that must parse, a drawing. A reader sees the same marks (`README.md` beside this file): the first
-// line of a block names its file, or says why it is not run here; a line that stays behind says where it answers.
+// The blocks of a guide and their purposes: a command to run, a file to write, an output to compare, data that must
+// parse, a drawing. A reader sees the same marks (`README.md` in this folder): the first line of a block names its
+// file, or explains why it is not run here; a command that keeps running names its URL.
 import { stripVTControlCharacters } from "node:util"
 
 export type Step =
@@ -58,7 +58,10 @@ const blockOf = (language: string, text: string, line: number): Block => {
   return { kind: "invalid", why: `a block of ${language} neither names its file nor says why it is not run`, line }
 }
 
-/** Commands that a reader types in a block: lines that are not comments, a continued one once, `&&` apart. */
+/**
+ * Number of commands that a reader types in a block: lines that are not comments; a continued line counts once, and
+ * `&&` separates commands.
+ */
 export const commandsOf = (block: Block): number =>
   block.kind !== "commands"
     ? 0
@@ -67,7 +70,7 @@ export const commandsOf = (block: Block): number =>
         .split("\n")
         .filter((line) => /^\s*[^#\s]/.test(line)).length
 
-/** The heading that a position of a page is below. */
+/** The heading above a position of a page. */
 const sectionAt = (page: string, at: number): string =>
   [
     ...page
@@ -76,7 +79,7 @@ const sectionAt = (page: string, at: number): string =>
       .matchAll(/^#{1,2} (.+)$/gm)
   ].at(-1)?.[1] ?? ""
 
-/** The paths that a page states in its table: the anchor of a section, and the commands that it takes. */
+/** The paths in a page's table: the anchor of a section, and the number of its commands. */
 export const pathsOf = (page: string): ReadonlyArray<{ readonly section: string; readonly stated: number }> =>
   [...page.matchAll(/\[(\d+) commands?\]\(#([\w-]+)\)/g)].map(([, stated, section]) => ({
     section: section!,
@@ -101,7 +104,7 @@ export const commandsBySection = (page: string): ReadonlyMap<string, number> => 
 
 const fence = /^```([\w-]*)[^\n]*\n([\s\S]*?)^```$/gm
 
-/** A page's blocks in order. A block of text right below commands is what they print. */
+/** A page's blocks in order. A block of text directly below commands is their output. */
 export const blocksOf = (page: string): ReadonlyArray<Block> => {
   const blocks: Array<Block> = []
   let end = 0
@@ -119,7 +122,7 @@ export const blocksOf = (page: string): ReadonlyArray<Block> => {
   return blocks
 }
 
-/** The lines of `shows` that `output` does not hold, in any order; `…` matches anything. */
+/** The lines of `shows` that are missing in `output`, in any order; `…` matches anything. */
 export const missingIn = (output: string, shows: string): ReadonlyArray<string> => {
   const plain = stripVTControlCharacters(output).replace(/[ \t]+/g, " ")
   return shows.split("\n").filter((line) => {

@@ -1,7 +1,7 @@
-// `npm run guides`: runs every block of README.md and of the guides as written, guide by guide in an environment of its
-// own (`README.md` beside this file explains the marks). Arguments name guides: `npm run guides -- seller operator`.
-// Prints how many blocks were run, and each that was not with its reason; fails when one does not do what its guide
-// says.
+// `npm run guides`: runs every block of README.md and of the guides as written, each guide in its own environment
+// (`README.md` in this folder explains the marks). Arguments name guides: `npm run guides -- seller operator`. Prints
+// the number of blocks that ran, and each other block with its reason; fails if a block does not do what its guide
+// claims.
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
@@ -29,7 +29,7 @@ const pages = [
 let postgres: TestPostgres | undefined
 let databases = 0
 
-/** A database of the guide's own, the same for the same name within it. */
+/** A database for the guide; the same name is the same database within the guide. */
 const databasesOf = () => {
   const known = new Map<string, string>()
   return async (name: string): Promise<string> => {
@@ -48,7 +48,7 @@ const databasesOf = () => {
   }
 }
 
-/** What was done with a block; throws when it does not do what the guide says. */
+/** Runs or skips a block; throws if it does not do what the guide claims. */
 const play = async (world: World, block: Block): Promise<"run" | { readonly notRun: string }> => {
   switch (block.kind) {
     case "invalid":
@@ -82,7 +82,7 @@ const play = async (world: World, block: Block): Promise<"run" | { readonly notR
 
 const none = { run: 0, notRun: 0, failed: 0 }
 
-/** What a guide came to. A failure ends it, since later blocks depend on earlier ones. */
+/** The result of a guide. A failure ends it, since later blocks depend on earlier ones. */
 const playGuide = async (page: string): Promise<typeof none> => {
   const name = basename(page)
   const blocks = blocksOf(readFileSync(page, "utf8"))
@@ -115,13 +115,13 @@ const playGuide = async (page: string): Promise<typeof none> => {
     const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1)
     const state = count.failed > 0 ? "FAILED" : "ok    "
     console.log(`${state} ${name}: ${count.run} of ${blocks.length} blocks in ${seconds} s`)
-    // What a newcomer types and waits for.
+    // A newcomer's commands and waiting times.
     for (const [section, { commands, millis }] of paths)
       if (commands > 0) console.log(`      ${section}: commands ${commands}, minutes ${(millis / 60_000).toFixed(1)}`)
   }
 }
 
-/** A shared machine may starve a whole facilitator once; what fails twice is a defect. */
+/** A shared machine may starve a whole facilitator once; a second failure is a defect. */
 const isShared = process.env["CI"] === "true"
 
 const total = { ...none }

@@ -1,5 +1,5 @@
-// The migration that gave the journal its own positions, over existing journals: one that was read in part, and one
-// that had been restored into another cluster, where new facts had sorted below every cursor.
+// The migration that gave the journal its own positions, over existing journals: one that was partly read, and one that
+// had been restored into another cluster, where new facts had sorted below every cursor.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
@@ -21,7 +21,7 @@ interface Before {
   readonly subject: string
 }
 
-/** What an existing cursor still has to read, by the new order. */
+/** The facts that an existing cursor still has to read, in the new order. */
 const unreadAfter = (facts: ReadonlyArray<Before>, cursor: { readonly xid: number; readonly id: number }) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

@@ -1,6 +1,6 @@
-// A promoted standby that lost the primary's last commits, under load: real streaming replication. Channels are read
-// anew, no payment fails for a stale sequence, a lost payment is returned to its owner only, streams receive every
-// fact, and the books agree with the ledger.
+// A promoted standby that lost the primary's last commits, under load, with real streaming replication. Channels are
+// reread, no payment fails because of a stale sequence, a lost payment is returned to its owner only, streams receive
+// every fact, and the books agree with the ledger.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Layer, Redacted } from "effect"
@@ -52,13 +52,13 @@ describe.skipIf(!isPossible)("a standby that was promoted without the last commi
           Effect.map(at.payment({ payer, payTo, amount: 1_000n, maxTimeoutSeconds: 300 }), ({ body }) => body)
         const settled = (at: Facilitator, body: unknown) =>
           eventually(at.settle(body as never, bearer("shop")), ({ json }) => json.success === true)
-        // A stream has facts given their positions, which the standby is to have too.
+        // A stream makes the facts get their positions, which the standby should have too.
         const stream = yield* openEvents(`${before.url}/settlements/events`, bearer("shop"))
         for (let n = 0; n < 3; n++) yield* settled(before, yield* make(before))
         yield* stream.until(({ length }) => length === 6)
 
         const standby = yield* standbyOf(primary.url, 60)
-        // From here the standby gets nothing more: what is committed now is lost.
+        // From here on the standby receives nothing, so later commits are lost.
         yield* standby.cutOff
         const lost = yield* Effect.forEach([1, 2, 3, 4, 5, 6], () =>
           Effect.gen(function* () {
@@ -116,13 +116,13 @@ describe.skipIf(!isPossible)("a standby that was promoted without the last commi
           Effect.promise(() => startRelay(portOf(primary.url))),
           ({ close }) => Effect.promise(close)
         )
-        // One process all along: it reconnects, as behind a floating address.
+        // One process throughout: it reconnects, as behind a floating address.
         const facilitator = yield* startFacilitator({
           closeMillis: 500,
           channels: 3,
           environment: { FACILITATOR_API_KEYS: `shop:${keys.shop}` },
           database: sourceOf(primary.url.replace(String(portOf(primary.url)), String(address.port))),
-          // A stream that is not woken asks nothing of an unavailable database.
+          // A stream that is not woken sends no query to an unavailable database.
           set: ["database.max_connections=8", "events.heartbeat_ms=300000"]
         })
         const payer = yield* facilitator.account()
@@ -158,9 +158,9 @@ describe.skipIf(!isPossible)("a standby that was promoted without the last commi
         yield* standby.promote
         address.connectTo(portOf(standby.server.url))
 
-        // The journal grows past what was lost, and only then the owner asks for that.
+        // The journal grows past the lost part, and only then the owner asks for it.
         const fresh = yield* Effect.forEach([1, 2, 3, 4, 5], () => Effect.flatMap(make, settle))
-        // Their successes were delivered, which the process knows although the database lost it.
+        // Their successes were delivered; the process still has this in memory although the database lost it.
         for (const { body, transaction } of lost)
           yield* eventually(
             facilitator.settle(body as never, bearer("shop")),

@@ -1,5 +1,5 @@
 // A facilitator whose database is moved while payments are in flight: dumped and restored into a fresh PostgreSQL
-// cluster whose transaction ids are far behind, or the embedded one's folder dumped and opened elsewhere. Afterwards
+// cluster with transaction ids far behind, or the embedded database's folder dumped and opened elsewhere. Afterwards
 // every reader of the journal agrees with the ledger.
 import { PgClient } from "@effect/sql-pg"
 import { expect, it } from "@effect/vitest"
@@ -41,7 +41,7 @@ const states = (facilitator: Facilitator) =>
     rows.map(({ state }) => state)
   )
 
-/** One facilitator with payments in flight, its database moved, another over what was moved. */
+/** One facilitator with payments in flight, its database moved, and another facilitator over the moved database. */
 const moved = (
   first: Layer.Layer<DatabaseSource>,
   move: Effect.Effect<Layer.Layer<DatabaseSource>, unknown, Scope.Scope>
@@ -75,7 +75,7 @@ const moved = (
     yield* eventually(statuses(before), (all) => all.length === 1 && all[0] === "success")
     yield* eventually(found(before, "weather"), (resources) => resources.length === 1)
 
-    // The network takes them and lands none for now.
+    // For now the network accepts the transactions and lands none.
     yield* ledger.ledger.setFaults([{ drops: () => true }])
     const payments = yield* Effect.forEach(
       Array.from({ length: inFlight }),
@@ -85,7 +85,7 @@ const moved = (
     const answers = yield* Effect.forEach(payments, ({ body }) => before.settle(body), { concurrency: inFlight })
     for (const { json, text } of answers) expect(json.errorReason, text).toContain("status_unknown")
     yield* eventually(statuses(before), (all) => all.filter((status) => status === "unknown").length === inFlight)
-    // Stopped first: what it would send while its database is copied has no record in the copy.
+    // Stopped first: a submission during the copy would have no record in the copy.
     yield* before.stop
     const database = yield* move
     const after = yield* startFacilitator({ ...shared, database })
@@ -115,7 +115,7 @@ describe.runIf(databaseKinds.includes("postgres"))("a database restored into a f
           Effect.scoped(
             Effect.flatMap(SqlClient.SqlClient, use).pipe(Effect.provide(PgClient.layer({ url: Redacted.make(url) })))
           )
-        // The cluster that is left has done much; the fresh one nothing.
+        // The old cluster has had many transactions; the fresh one none.
         yield* run(
           from.url,
           (sql) =>

@@ -1,5 +1,5 @@
-// A machine's clock that is set, back or forward, while a process runs: what waits, rests or is kept in memory goes by
-// the time that elapses.
+// A machine's clock that is set back or forward while a process runs: waits, pauses and cached data depend on elapsed
+// time.
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
@@ -17,7 +17,7 @@ import { settableClock } from "../support/skewedClock.ts"
 import { limitValues } from "./settlement/store.ts"
 
 const hour = 3_600_000
-/** A test on a machine whose clock `set` puts off; it begins at noon, so that there is time to go back to. */
+/** A test on a machine whose clock `set` shifts; it begins at noon, so that the clock can go back. */
 const onMachine = <A, E, R>(test: (set: (millis: number) => void) => Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const { clock, set } = yield* settableClock

@@ -1,8 +1,7 @@
-// A database of version 0.1, with payments in flight, opened by the current program. It is made here by the migrations
-// of 0.1 themselves: they are never edited (their checksums are in every database), so a folder that holds only them
-// makes the tables of 0.1. Its rows are real as well: a facilitator records payments over a ledger that lives on, one
-// that ends, one whose transaction is sent and one that dies before it is sent, and every column that 0.1 had is
-// copied.
+// A database of version 0.1, with payments in flight, opened by the current program. The migrations of 0.1 themselves
+// make it here: they are never edited (their checksums are in every database), so a folder with only these makes the
+// tables of 0.1. Its rows are real as well: over a ledger that continues, a facilitator records one payment that ends,
+// one whose transaction is sent, and dies before the third is sent; then every column of 0.1 is copied.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
@@ -23,14 +22,14 @@ import { type DatabaseKind, databaseKinds, sourceLayer } from "../support/databa
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { eventually } from "../support/eventually.ts"
 
-/** The migrations of 0.1: what there was before the journal of facts got an order of its own (kernel/0005). */
+/** The migrations of 0.1: those before the journal of facts got its own order (kernel/0005). */
 const ofVersion01 = {
   kernel: ["0001_facts", "0002_settlement", "0003_sponsor_transactions", "0004_channel_count"],
   analytics: ["0001_analytics", "0002_standings"],
   catalog: ["0001_catalog", "0002_impressions", "0003_listed", "0004_sales"]
 }
 
-/** Those whose rows matter to a payment; a later one may refer to an earlier one. */
+/** Tables with rows that matter to a payment; a later one may refer to an earlier one. */
 const tables = [
   "kernel_settlements",
   "kernel_attempts",
@@ -51,7 +50,7 @@ const openOnce = (kind: DatabaseKind): Effect.Effect<Layer.Layer<DatabaseSource>
     return Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
   })
 
-/** The folder of migrations as it was at 0.1. */
+/** The folder of migrations as of 0.1. */
 const folderOfVersion01 = Effect.acquireRelease(
   Effect.sync(() => {
     const folder = mkdtempSync(join(tmpdir(), "tollkeeper-v01-"))
@@ -67,7 +66,7 @@ const folderOfVersion01 = Effect.acquireRelease(
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
 )
 
-/** Fills the columns that 0.1 had from tables of today; a keyless caller was its address. */
+/** Fills the columns of 0.1 from the current tables; a keyless caller was its address. */
 const copyDown = Effect.fnUntraced(function* (from: SqlClient.SqlClient) {
   const to = yield* SqlClient.SqlClient
   const columnsOf = (sql: SqlClient.SqlClient, table: string) =>
@@ -97,7 +96,7 @@ const countOpen = (sql: SqlClient.SqlClient) =>
     ([row]) => row!.count
   )
 
-/** One payment that has ended, one that was sent, and one that was not: what was recorded of them, as 0.1 had it. */
+/** An ended payment, a sent one, and an unsent one: their records in the form of 0.1. */
 const makeVersion01 = Effect.fnUntraced(function* (kind: DatabaseKind, world: Facilitator, sponsor: Keypair) {
   const held = new Set<Step>()
   const reached = new Set<Step>()
@@ -159,11 +158,11 @@ describe("a database of version 0.1 with payments in flight", () => {
           payments.map(() => ["settled", "anonymous"])
         )
         expect(yield* world.balance(seller.publicKey())).toBe(price * 3n)
-        // Asked again, a caller without an answer receives the truth, and nothing is paid twice.
+        // When a caller without an answer asks again, it receives the truth, and nothing is paid twice.
         const retry = yield* after.settle(payments[2].body)
         expect(retry.json).toMatchObject({ success: true })
         expect(yield* world.balance(seller.publicKey())).toBe(price * 3n)
-        // The journal of 0.1 has its place in the new order: readers see all of it.
+        // The journal of 0.1 is in the new order: readers see all of it.
         yield* eventually(
           Effect.map(
             after.sql<{ count: number }>`select count(*)::int as count from analytics_settlements`,

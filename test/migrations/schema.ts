@@ -1,6 +1,6 @@
-// `npm run schema`: what all migrations together make, written to `migrations/schema.sql` for people to read. The
-// statements are PostgreSQL's own (pg_dump), without what depends on the server's version or on the day. Nothing runs
-// this file at start: migrations alone make a database.
+// `npm run schema`: the result of all migrations, written to `migrations/schema.sql` for people to read. The statements
+// are PostgreSQL's own (pg_dump), without the parts that depend on the server's version or on the day. No program runs
+// this file at start; only migrations make a database.
 import { NodeServices } from "@effect/platform-node"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
@@ -26,7 +26,7 @@ const head = [
   ""
 ].join("\n")
 
-/** Leaves out comments, settings of the session and the tables that count migrations. */
+/** Removes comments, settings of the session and the tables that count migrations. */
 const tidy = (dump: string): string => {
   const lines = dump.split("\n").filter((line) => !/^(--|SET |SELECT pg_catalog|\\(un)?restrict)/.test(line))
   const statements = Migrations.splitStatements(lines.join("\n")).filter(

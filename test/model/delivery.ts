@@ -1,7 +1,8 @@
 // A model of the delivery of one success, explored completely: two processes over one database, callers with and
-// without the seller's key, answers that leave or are cut off, claims whose answers are lost, and processes that die.
-// Which answer a caller receives is the product's own code; claims and their ends follow the statements of
-// `store/batchDeliveries.ts`. A state's truth is what has left through a socket; its words are compared with that.
+// without the seller's key, answers that are sent or cut off, claims with lost answers, and processes that die. The
+// product's own code decides which answer a caller receives; claims and their ends follow the statements of
+// `store/batchDeliveries.ts`. The truth of a state is the set of answers that were sent through a socket; the model
+// compares each state's words with it.
 import { Option } from "effect"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { existingFrom, verifyKnown } from "../../kernel/payment/settle/existing.ts"
@@ -18,17 +19,17 @@ interface Claim {
 }
 
 interface State {
-  /** The row: to whose claim the success was given, and whether that is confirmed. */
+  /** The row: the claim that got the success, and whether this is confirmed. */
   readonly given: (Claim & { readonly isConfirmed: boolean }) | undefined
-  /** What the living processes do with their claims; at most one each. */
+  /** The claims of the living processes; at most one each. */
   readonly sending: Readonly<
     Partial<Record<Process, { readonly key: Key; readonly phase: "sending" | "left" | "lost" }>>
   >
   readonly alive: ReadonlyArray<Process>
   readonly rows: ReadonlyArray<Process>
-  /** Keys under which an answer has left, in order. */
+  /** Keys of the answers that were sent, in order. */
   readonly left: ReadonlyArray<Key>
-  /** Answers that left, and whose process died before it could confirm them. */
+  /** Answers that were sent by a process that died before it could confirm them. */
   readonly unconfirmed: number
 }
 
@@ -71,7 +72,7 @@ export const paymentOf = (key: Key, owner = "seller"): Payment =>
     idempotencyKey: key
   }) as unknown as Payment
 
-/** The row as a process reads it: what has left through its own socket is delivered before the row says so. */
+/** The row as a process reads it: an answer that it has sent itself counts as delivered before the row shows it. */
 const readBy = (state: State, process: Process): SettlementRecord => {
   const stored = deliveryOf(state)
   const isLeft = stored === "given" && state.sending[process]?.phase === "left"
@@ -111,7 +112,7 @@ const settle = (state: State, process: Process, key: Key): ReadonlyArray<Step> =
   const broken = () => {
     if (answer._tag === "Settled") {
       if (key === undefined || !state.left.includes(key)) {
-        // Under its key, while it is being sent: the same sale asks again.
+        // With the same key, while it is being sent: the same sale asks again.
         if (key === undefined || state.given?.key !== key) return "a success was repeated without its key"
       }
       return isValid ? undefined : "verify refuses what settle repeats"
@@ -168,7 +169,7 @@ const steps = (state: State): ReadonlyArray<Step> => {
   return found
 }
 
-/** What must hold of every state. */
+/** Invariants of every state. */
 const stateIssue = (state: State): string | undefined => {
   if (state.left.length > 1 + state.unconfirmed)
     return "given twice, and no process died between answer and confirmation"

@@ -10,7 +10,7 @@ describe("the settlement code, in every state that a small world can bring it to
     ({ small }) => {
       const { broken, states } = explore(small, sound)
       expect(broken).toBeUndefined()
-      // A world in which nothing happens breaks nothing.
+      // A world without events would break no invariant.
       expect(states).toBeGreaterThan(10_000)
     },
     240_000

@@ -1,5 +1,5 @@
-// Every reachable state of the model, each once, breadth first, so that the first history that breaks an invariant is a
-// shortest one. Invariants are checked against the model's truth, never against what the product believes.
+// Visits every reachable state of the model once, breadth first, so that the first history that breaks an invariant is
+// a shortest one. Invariants are checked against the model's truth, never against the product's view.
 import { unresolvedAfterLedgers } from "../../kernel/settlement/state/decide.ts"
 import {
   type Bounds,
@@ -19,13 +19,13 @@ import {
 export interface Explored {
   readonly states: number
   readonly transitions: number
-  /** A shortest history that breaks an invariant, and which. */
+  /** A shortest history that breaks an invariant, with that invariant. */
   readonly broken: { readonly what: string; readonly history: ReadonlyArray<string> } | undefined
 }
 
 const keyOf = (state: State): string => JSON.stringify(state)
 
-/** What an end must be worth. */
+/** Checks that an end is true. */
 const endViolation = ({ read, to }: Step, bounds: Bounds): string | undefined => {
   if (read === undefined || read.decision._tag !== "End") return undefined
   const { index } = read
@@ -34,9 +34,9 @@ const endViolation = ({ read, to }: Step, bounds: Bounds): string | undefined =>
   if (state === "settled" && mover === undefined) return "settled, and no money moved"
   if (state === "settled" && transaction !== mover) return `settled by ${transaction}, and ${mover} moved the money`
   const known = Math.max(read.evidence.snapshot?.ledger ?? to.ledger, read.decision.outcome.ledger ?? 0)
-  // A lost transaction that lands after the answer by which a settlement ends is not known. Nor is it searched for once
-  // the nonce's entry has expired with the authorization, when the settlement's own never landed: that would mean
-  // reading every ledger of its life for each payment that expires.
+  // If a lost transaction lands after the answer that ends a settlement, the product cannot see it. It also does not
+  // search for it once the nonce's entry has expired with the authorization and the settlement's own transaction never
+  // landed: that would mean reading every ledger of its life for each payment that expires.
   const ghost = to.uses.find(({ by }) => by === "ghost")
   const isForgotten =
     mover === "ghost" && (ghost!.ledger > known || (state === "expired" && known > expiresOf(bounds, index)))
@@ -60,7 +60,7 @@ const endViolation = ({ read, to }: Step, bounds: Bounds): string | undefined =>
   return undefined
 }
 
-/** Built again only when nothing of it has moved money, and nothing of it can. */
+/** A settlement may be built again only if none of its transactions has moved money or can still do so. */
 const rebuildViolation = ({ from, read }: Step, bounds: Bounds): string | undefined => {
   if (read === undefined) return undefined
   const { decision, index } = read
@@ -71,7 +71,7 @@ const rebuildViolation = ({ from, read }: Step, bounds: Bounds): string | undefi
   return undefined
 }
 
-/** What an outcome reports to the channel must be true. */
+/** An outcome must report the truth to the channel. */
 const channelViolation = ({ read, to }: Step): string | undefined => {
   if (read === undefined || read.decision._tag !== "End") return undefined
   const reported = read.decision.outcome.channel
@@ -82,7 +82,7 @@ const channelViolation = ({ read, to }: Step): string | undefined => {
   return undefined
 }
 
-/** A channel is another's only when nothing of the settlement can land on it. */
+/** A channel may be given to another settlement only if nothing of this one can land on it. */
 const holdViolation = ({ read, to }: Step, bounds: Bounds): string | undefined =>
   read !== undefined && !to.settlements[read.index]!.held && canStillMove(to, read.index, bounds)
     ? "its channel is free, and its envelope may still land"
@@ -100,10 +100,10 @@ const violationOf = (step: Step, bounds: Bounds): string | undefined =>
   holdViolation(step, bounds) ??
   bidViolation(step)
 
-/** Ledgers under calm conditions after which everything knowable is known. */
+/** Ledgers under calm conditions after which the product must have found out everything that it can. */
 const calmLedgers = 12
 
-/** Whether a state ends under calm conditions; results of the states on the way are cached. */
+/** Whether a state ends under calm conditions; caches the results of the states on the way. */
 const makeCalm = (bounds: Bounds, product: Product) => {
   const known = new Map<string, string | undefined>()
   const isOver = ({ settlements }: State) => settlements.every(({ ended }) => ended !== undefined)
@@ -126,7 +126,7 @@ const makeCalm = (bounds: Bounds, product: Product) => {
       }
       state = calmStep(state, bounds, product)
     }
-    // When a stranger used the number after the expiry, nothing proves any more that it was free until then.
+    // If a stranger used the number after the expiry, there is no proof any more that it was free until then.
     const unknowable = ({ number }: State["settlements"][number], index: number) =>
       number?.by === "stranger" && number.ledger > expiresOf(bounds, index)
     violation ??= state.settlements.some((one, index) => one.ended?.state === "unresolved" && !unknowable(one, index))

@@ -1,11 +1,11 @@
-// A model small enough to be explored completely: one or two settlements of one nonce, the ledger that includes what
-// was sent or does not, strangers that use the nonce or the channel, a transaction of ours whose record was lost, and a
-// follower that polls nodes which lag, forget and deny hashes. The deciding code is the product's own. Every possible
+// A model small enough to be explored completely: one or two settlements of one nonce, a ledger that includes the sent
+// transactions or does not, strangers that use the nonce or the channel, a transaction of ours with a lost record, and
+// a follower that polls nodes which lag, lose and deny hashes. The deciding code is the product's own. Every possible
 // next step is a successor; nothing is random.
 //
-// What nodes may do: be behind, know no hash, not answer, search no ledger. What they may not: report of an account, of
-// a nonce or of a ledger's transactions something other than the ledger holds as of the ledger they name. A lost
-// transaction of ours lands, if it ever does, while the settlement is open.
+// Nodes may be behind, have no hash, not answer, or search no ledger. They may not report another state of an account,
+// a nonce or a ledger's transactions than the ledger's own, as of the ledger that they name. If a lost transaction of
+// ours lands at all, it lands while the settlement is open.
 import { Option } from "effect"
 import type { ExecutedTransaction } from "../../kernel/ledger/Executed.ts"
 import type {
@@ -21,12 +21,12 @@ import type {
 
 /** The ledger in which everything is recorded. */
 const born = 1_000
-/** The number that a settlement's channel had before it. */
+/** The previous sequence number of a settlement's channel. */
 const numberBefore = 6n
-/** Of a bid for inclusion. */
+/** Maximum of an inclusion bid. */
 export const ceilingStroops = 10_000
 
-/** What was answered to sending, and whether the attempt may land. */
+/** The answer to a submission, and whether the attempt may land. */
 interface Sent {
   readonly status: NonNullable<Attempt["sentStatus"]>
   readonly code?: string
@@ -38,17 +38,17 @@ export interface Bounds {
   readonly lives: ReadonlyArray<number>
   /** Ledgers after the record's that close under bad conditions. */
   readonly ledgers: number
-  /** Attempts at most. */
+  /** Maximum attempts. */
   readonly attempts: number
-  /** A no-op is journaled from the start, as well as not. */
+  /** True: explore a journaled no-op from the start, as well as none. */
   readonly cancels: boolean
-  /** Things that strangers do at most, in all. */
+  /** Maximum number of strangers' actions in total. */
   readonly strangers: number
   readonly ghost: boolean
   readonly answers: ReadonlyArray<Sent>
-  /** A settlement is built again on another channel so often at most. */
+  /** Maximum number of times that a settlement is built again on another channel. */
   readonly rebuilds: number
-  /** Channels' numbers were used by others before the record, as after a database lost its last commits. */
+  /** Others used the channels' numbers before the record, as after a database lost its last commits. */
   readonly stale: boolean
 }
 
@@ -60,7 +60,7 @@ interface ModelAttempt {
   readonly status: Attempt["sentStatus"]
   readonly code: string | undefined
   readonly taken: boolean
-  /** It may be included. */
+  /** True if it may be included. */
   readonly flies: boolean
 }
 
@@ -77,16 +77,16 @@ export interface Ended {
 }
 
 export interface ModelSettlement {
-  /** How often it was built again. What was sent before can never land: `explore.ts` holds each rebuild to it. */
+  /** How often it was built again. Earlier transactions can never land: `explore.ts` checks this for each rebuild. */
   readonly rebuilt: number
-  /** Those of its channel of now. */
+  /** The attempts on its current channel. */
   readonly attempts: ReadonlyArray<ModelAttempt>
   readonly number: NumberUse | undefined
   readonly held: boolean
   readonly ended: Ended | undefined
 }
 
-/** A use of the nonce. `by` is a settlement's index, the transaction whose record was lost, or a stranger. */
+/** A use of the nonce. `by` is a settlement's index, the transaction with the lost record, or a stranger. */
 interface NonceUse {
   readonly by: number | "ghost" | "stranger"
   readonly ledger: number
@@ -142,7 +142,7 @@ export const initialStates = (bounds: Bounds): ReadonlyArray<State> => {
 
 export const expiresOf = (bounds: Bounds, index: number): number => born + bounds.lives[index]!
 
-/** What was built again is another transaction, and only one of them moved money. */
+/** A rebuilt settlement is another transaction, and only one of them moved money. */
 const hashOf = (index: number, kind: Attempt["kind"]): string => `${kind}-${index}`
 
 /** Whether the settlement's money may still move. */
@@ -188,7 +188,7 @@ const landedOf = (state: State, index: number): Landed | undefined => {
   }
 }
 
-/** What the product knows of a settlement. */
+/** The product's view of a settlement. */
 const openOf = (state: State, index: number, bounds: Bounds): OpenSettlement => {
   const { attempts, held } = state.settlements[index]!
   return {
@@ -281,7 +281,7 @@ export interface Product {
   readonly readUse: ReadUse
 }
 
-/** What the follower decides after a poll; it asks in the same order as the product. */
+/** The follower's decision after a poll; it asks in the same order as the product. */
 const readWith = (state: State, index: number, bounds: Bounds, answers: Answers, product: Product): Read => {
   const settlement = openOf(state, index, bounds)
   const options = {
@@ -325,7 +325,7 @@ const send = (state: State, index: number, at: number, { code, flies, status }: 
   })
 }
 
-/** What may come of a decision. */
+/** The possible results of a decision. */
 const carryOut = (
   state: State,
   index: number,
@@ -376,7 +376,7 @@ const carryOut = (
         number: undefined,
         held: true
       })
-      // No channel may be free: its own is given back, and nothing else changes.
+      // If no channel is free, only its own is released.
       return [
         withSettlement(state, index, { held: false }),
         anew,
@@ -388,7 +388,7 @@ const carryOut = (
   }
 }
 
-/** Something that may be included in the next ledger. */
+/** A transaction that the next ledger may include. */
 type Candidate = (state: State) => ReadonlyArray<State>
 
 const candidatesOf = (state: State, bounds: Bounds): ReadonlyArray<Candidate> => {
@@ -408,7 +408,7 @@ const candidatesOf = (state: State, bounds: Bounds): ReadonlyArray<Candidate> =>
     )
   if (state.strangersLeft > 0) {
     const spent = { ...state, strangersLeft: state.strangersLeft - 1 }
-    // An authorization of the same nonce that dies sooner, and one that lives longer.
+    // Authorizations of the same nonce with a shorter and a longer life.
     for (const life of [1, 20])
       found.push((at) =>
         useAt(at, at.ledger) === undefined
@@ -429,7 +429,7 @@ const useNumber = (state: State, index: number, by: NumberUse["by"]): ReadonlyAr
     ? [withSettlement(state, index, { number: { by, ledger: state.ledger } })]
     : []
 
-/** It fails when the nonce is used; else it may fail for reasons of its own. */
+/** It fails if the nonce is used; otherwise it may fail for other reasons. */
 const includePayment = (state: State, index: number, bounds: Bounds): ReadonlyArray<State> => {
   if (state.settlements[index]!.number !== undefined) return []
   const failed = useNumber(state, index, "failed")
@@ -453,11 +453,11 @@ const close = (state: State, bounds: Bounds): ReadonlyArray<State> => {
 export interface Step {
   readonly from: State
   readonly to: State
-  /** What the follower did, when it was it. */
+  /** The follower's action, if this step is one. */
   readonly read?: Read & { readonly index: number }
 }
 
-/** Everything that may happen next. */
+/** All possible next steps. */
 export const successors = (state: State, bounds: Bounds, product: Product): ReadonlyArray<Step> => {
   const steps: Array<Step> = []
   if (state.ledger < born + bounds.ledgers) for (const to of close(state, bounds)) steps.push({ from: state, to })
@@ -473,7 +473,8 @@ export const successors = (state: State, bounds: Bounds, product: Product): Read
 }
 
 /**
- * The next step under calm conditions: each settlement is polled with true answers, then a ledger includes what flies.
+ * The next step under calm conditions: each settlement is polled with true answers, then a ledger includes the
+ * transactions in flight.
  */
 export const calmStep = (state: State, bounds: Bounds, product: Product): State => {
   let at = state

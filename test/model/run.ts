@@ -1,8 +1,8 @@
-// `npm run model`: every state that the settlement code can reach in small worlds, each once; their number, that of
-// the transitions, and a shortest history for any invariant that does not hold. `--defect NAME` puts a defect into the
-// deciding code, which must be found; `--defect all` tries each. Exit code 1 when the sound code breaks an invariant,
-// or a defect is not found. Without a defect it also explores the delivery of a success, and prints the words that each
-// route, event and webhook has for each state and caller (`--words` prints them alone).
+// `npm run model`: visits every state that the settlement code can reach in small worlds, once each. It prints their
+// number, the number of transitions, and a shortest history for any broken invariant. `--defect NAME` puts a defect
+// into the deciding code, which must be found; `--defect all` tries each. Exit code 1 if the sound code breaks an
+// invariant, or a defect is not found. Without a defect it also explores the delivery of a success, and prints the
+// words of each route, event and webhook for each state and caller (`--words` prints only them).
 import process from "node:process"
 import { parseArgs } from "node:util"
 import { exploreDelivery } from "./delivery.ts"
@@ -19,7 +19,7 @@ const { values } = parseArgs({
   }
 })
 
-/** The number of broken worlds, printing what was seen. */
+/** Prints the results; returns the number of worlds with a broken invariant. */
 const exploreAll = (product: Product, isSmall: boolean): number => {
   let broken = 0
   for (const { bounds, name, small } of worlds) {
@@ -33,7 +33,7 @@ const exploreAll = (product: Product, isSmall: boolean): number => {
   return broken
 }
 
-/** The delivery of a success, and the words of each state; whether all holds. */
+/** Explores the delivery of a success and the words of each state; true if all invariants hold. */
 const deliveryHolds = (): boolean => {
   const { broken, states } = exploreDelivery()
   console.log(`  the delivery of a success: ${states} states`)

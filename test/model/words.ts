@@ -1,5 +1,5 @@
-// The words of a settlement's states: what each route, event and webhook says of it to each caller, by the product's
-// own code. Each word is compared with the state's truth: whether money moved, and whether the success may be given.
+// The words for a settlement's states: the state in each route, event and webhook for each caller, by the product's own
+// code. Each word is compared with the state's truth: whether money moved, and whether the success may be given.
 import { Option } from "effect"
 import { isOpen, type SettlementState } from "../../kernel/settlement/state/Settlement.ts"
 import { statusOf } from "../../kernel/payment/http/settlementState.ts"
@@ -28,7 +28,7 @@ const callers: ReadonlyArray<readonly [string, Key, string]> = [
   ["owner, another key", "other key", "seller"],
   ["another principal", "key", "stranger"]
 ]
-/** What a later use of the authorization of a failed payment makes of it. */
+/** The correction of a failed payment by a later use of its authorization. */
 const corrected = (state: Correction["state"]): Correction => ({
   state,
   transaction: "f".repeat(64),
@@ -43,7 +43,7 @@ const spent = corrected("failed")
 const states: ReadonlyArray<readonly [string, Partial<SettlementRecord>, Correction?]> = [
   ["open", { state: "submitted", deadlineAt: new Date(10) }],
   ["open, past its deadline", { state: "submitted" }],
-  // Its end waits for a second endpoint: `secondEndpoint.slow.test.ts` has the liar itself.
+  // Its end waits for a second endpoint: `secondEndpoint.slow.test.ts` tests the liar itself.
   ["open, shown settled by a liar", { state: "submitted", deadlineAt: new Date(10) }],
   ["settled, undelivered", { delivery: "undelivered" }],
   ["settled, being sent", { delivery: "given", deliveredKey: "key" }],
@@ -84,7 +84,7 @@ const settleWord = (record: SettlementRecord, key: Key, owner: string): string =
 const eventOf = (state: SettlementState, correction?: Correction): string =>
   correction !== undefined ? correctedFact(correction).type : isOpen(state) ? recordedType : endedType(state as never)
 
-/** Whether a word contradicts the state. */
+/** True if a word contradicts the state. */
 const issueOf = (
   record: SettlementRecord,
   words: Omit<Row, "issue" | "state" | "caller">,
@@ -109,7 +109,7 @@ const issueOf = (
   return undefined
 }
 
-/** Every state and caller with its words; an issue where a word is not true. */
+/** Every state and caller with its words, and an issue for each wrong word. */
 export const wordTable = (): ReadonlyArray<Row> =>
   states.flatMap(([state, changes, correction]) =>
     callers.map(([caller, key, owner]): Row => {

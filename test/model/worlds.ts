@@ -1,5 +1,5 @@
-// The worlds that are explored, and the product with a defect put back. Each defect is a rule that the deciding code
-// once had, or could have: exploring must find it.
+// The worlds that are explored, and the product with a known defect. Each defect is a rule that the deciding code once
+// had, or could have; the exploration must find it.
 import { decide } from "../../kernel/settlement/state/decide.ts"
 import { queueLedgers } from "../../kernel/settlement/state/planSubmission.ts"
 import type { Decision, Outcome } from "../../kernel/settlement/state/Settlement.ts"
@@ -13,9 +13,9 @@ const refusals = [
 
 export interface World {
   readonly name: string
-  /** For the command. */
+  /** Bounds for the command. */
   readonly bounds: Bounds
-  /** For the tests of every day. */
+  /** Bounds for the daily tests. */
   readonly small: Bounds
 }
 
@@ -42,7 +42,7 @@ const shared: Bounds = {
   rebuilds: 0,
   stale: false
 }
-/** Long enough for one to be built again. */
+/** Long enough for one settlement to be built again. */
 const stale: Bounds = {
   ...alone,
   lives: [queueLedgers + 3],

@@ -1,6 +1,6 @@
-// Buyers built from the official packages that a folder beside this file hands in. Settings come as JSON in the first
-// argument, `{ rpc, network }`; then each line of standard input is one purchase, `{ id, url, secret, method?, json?,
-// identifier? }`, all made side by side, and each answer is one line: every HTTP response the purchase saw, the last
+// Buyers built from the official packages that one of the subfolders passes in. Settings come as JSON in the first
+// argument, `{ rpc, network }`. Then each line of standard input is one purchase, `{ id, url, secret, method?, json?,
+// identifier? }`, all made concurrently, and each answer is one line: every HTTP response of the purchase, the last
 // one's body, and the receipt that the official client decodes. A line `{ id, paymentRequired, secret }` signs a
 // payment and sends it nowhere. Ends when standard input ends. The packages are used as published.
 import { createInterface } from "node:readline"

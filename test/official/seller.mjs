@@ -1,4 +1,4 @@
-// An express seller built from the official packages that a folder beside this file hands in. It takes its settings as
+// An express seller built from the official packages that one of the subfolders passes in. It takes its settings as
 // JSON in its first argument, `{ facilitator, payTo, network, apiKey? }`, listens on a free port, prints one line
 // `{"url": …}` when it serves, and ends when its standard input ends. The packages are used as published.
 import { memoryStore, soldOnce } from "../../examples/soldOnce.mjs"
@@ -12,6 +12,31 @@ const sellKept = (set, app, { facilitator, network, accepts }) => {
   let computed = 0
   for (const page of ["kept", "other"])
     app.get(`/${page}`, (_, response) => response.json({ page, computed: ++computed }))
+}
+
+/** A paid tool behind JSON-RPC as in MCP: `_meta` has the payment; the packages verify and settle around the call. */
+const sellTool = (app, server, accepts) => {
+  const answer = (response, id, result) => response.json({ jsonrpc: "2.0", id, result })
+  app.post("/mcp", async (request, response) => {
+    const { id, params } = request.body
+    await server.initialize()
+    const [requirements] = await server.buildPaymentRequirements(accepts)
+    const payment = params._meta?.["x402/payment"]
+    const refuse = (error) => {
+      const required = { x402Version: 2, error, resource: { url: "mcp://tool/report" }, accepts: [requirements] }
+      answer(response, id, { isError: true, structuredContent: required, content: [] })
+    }
+    if (payment === undefined) return refuse("payment required")
+    const verified = await server.verifyPayment(payment, requirements)
+    if (!verified.isValid) return refuse(verified.invalidReason)
+    await new Promise((resolve) => setTimeout(resolve, params.arguments.milliseconds))
+    const settled = await server.settlePayment(payment, requirements)
+    if (!settled.success) return refuse(settled.errorReason)
+    answer(response, id, {
+      content: [{ type: "text", text: "a report" }],
+      _meta: { "x402/payment-response": settled }
+    })
+  })
 }
 
 export const runSeller = async (set) => {
@@ -65,7 +90,7 @@ export const runSeller = async (set) => {
     }
   }
 
-  // Of packages that know the flow: settled before the handler, and never verified.
+  // For packages with this flow: settled before the handler, and never verified.
   if (set.hasUpfront === true)
     routes["GET /upfront"] = {
       accepts: { ...accepts, extra: { paymentFlow: "upfront" } },
@@ -75,6 +100,7 @@ export const runSeller = async (set) => {
   const app = set.express()
   app.use(set.express.json())
   sellKept(set, app, { facilitator, network, accepts })
+  sellTool(app, server, accepts)
   app.use(set.paymentMiddleware(routes, server))
   app.get("/plain", (_, response) => response.json({ page: "plain" }))
   app.get("/weather", (request, response) => response.json({ city: request.query.city, celsius: 17 }))

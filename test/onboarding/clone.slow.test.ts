@@ -1,5 +1,6 @@
-// A fresh clone of what is committed, and the first minute there, by `npm run` on Node and by `deno task` on Deno; each
-// step's time is printed. Where the sources are no repository, as in an archive of them, there is nothing to clone.
+// A fresh clone of the committed state, and the first minute there, by `npm run` on Node and by `deno task` on Deno;
+// each step's time is printed. If the sources are not a repository, as in an archive of them, there is nothing to
+// clone.
 import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

@@ -1,6 +1,6 @@
-// A newcomer's first minute, played for real and timed: install, start, pay, read, stop, reset. Once in an empty folder
-// with the package that `npm pack` makes, once in a fresh clone, each on Node or on Deno. Ports are free ones. It needs
-// the npm registry and nothing else from outside.
+// A newcomer's first minute, executed for real and timed: install, start, pay, read, stop, reset. Once in an empty
+// folder with the package that `npm pack` makes, once in a fresh clone, each on Node or on Deno. Ports are free ones.
+// From outside it only needs the npm registry.
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs"
@@ -12,26 +12,26 @@ import { root } from "../../runtime/bootstrap.mjs"
 export interface Step {
   readonly name: string
   readonly seconds: number
-  /** The line that shows it. */
+  /** The output line of the step. */
   readonly said: string
 }
 
-/** Past a test's runner, which keeps what a passing test prints to itself. */
+/** Bypasses the test runner, which hides the output of passing tests. */
 export const printSteps = (where: string, steps: ReadonlyArray<Step>): void => {
   for (const { name, said, seconds } of steps)
     process.stderr.write(`${where}  ${name.padEnd(14)}${seconds.toFixed(1).padStart(6)} s  ${said}\n`)
 }
 
-/** How the program is run: a command, and the words before those of the program. */
+/** How to run the program: a command, and the arguments before the program's own. */
 interface Way {
   readonly command: string
   readonly words: ReadonlyArray<string>
 }
 
-/** Ten times what a step takes on a quiet machine. */
+/** Ten times the time of a step on a quiet machine. */
 const stepTimeout = 300_000
 
-/** Deno from the tools, else the machine's own. */
+/** Deno from the tools, otherwise the machine's own. */
 export const denoProgram = (): string => {
   const installed = join(root, "test", "tools", "node_modules", "@deno", "linux-x64-glibc", "deno")
   return existsSync(installed) ? installed : "deno"
@@ -76,8 +76,8 @@ const startServing = async ({ command, words }: Way, cwd: string) => {
   return {
     url,
     stop: async (): Promise<string> => {
-      // The process that the note in the state folder names, as the sentence of a second start has it: npx and npm
-      // die of a signal themselves, and would hide how the program ended.
+      // The process in the state folder's note, as a second start reports it: npx and npm themselves die of a signal,
+      // and would hide how the program ended.
       const [note = ""] = readdirSync(join(cwd, ".tollkeeper", "running"))
       process.kill(Number.parseInt(note), "SIGTERM")
       return `status ${(await ended)[0]}`
@@ -85,7 +85,7 @@ const startServing = async ({ command, words }: Way, cwd: string) => {
   }
 }
 
-/** Every page and file that a browser would ask for first; each must answer. */
+/** Every page and file that a browser would request first; each must answer. */
 const read = async (url: string): Promise<string> => {
   const paths = ["/", "/dashboard", "/docs", "/supported", "/openapi.json", "/dashboard/library/api.js"]
   const assets = ["/dashboard/library/uplot.js", "/dashboard/web/visitorPage.ts", "/dashboard/web/style.css"]
@@ -99,7 +99,7 @@ const read = async (url: string): Promise<string> => {
   return `${answers.length} pages and files answer 200`
 }
 
-/** Start, pay, read, stop, reset, in a folder where the program can be run in this way. */
+/** Start, pay, read, stop, reset, in a folder that can run the program this way. */
 export const playFirstMinute = async (way: Way, folder: string, installing: ReadonlyArray<Step>) => {
   const steps: Array<Step> = [...installing]
   const step = async <A>(name: string, work: () => Promise<A>, said: (result: A) => string): Promise<A> => {
@@ -159,14 +159,14 @@ export const packInto = async (folder: string): Promise<{ readonly archive: stri
   return { archive: join(folder, step.said.split(":")[0]!), step }
 }
 
-/** What the archive holds, path by path. */
+/** Paths of the archive's files. */
 export const pathsIn = async (archive: string): Promise<ReadonlyArray<string>> =>
   (await run("tar", ["-tzf", archive], root))
     .trim()
     .split("\n")
     .map((path) => path.replace(/^package\//, ""))
 
-/** An empty folder into which the archive is installed; the ways to run it there. */
+/** Installs the archive into an empty folder; returns the ways to run it there. */
 export const installPacked = async (archive: string, folder: string) => {
   mkdirSync(folder, { recursive: true })
   const step = await timed("npm install", async () => {
@@ -181,7 +181,7 @@ export const installPacked = async (archive: string, folder: string) => {
   }
 }
 
-/** A fresh clone of what is committed here; `npm start` installs its dependencies. */
+/** A fresh clone of the committed state; `npm start` installs its dependencies. */
 export const clone = async (folder: string) => {
   const step = await timed("git clone", async () => {
     await run("git", ["clone", "--quiet", "--depth", "1", `file://${root}`, folder], root)

@@ -1,6 +1,6 @@
-// What an operator meets, played beside the first steps: a command in the wrong folder, a database that was not named,
-// an unfunded sponsor, refused payments, the banner, a receiver's pause, a page of another origin, and whose limit a
-// payment fails by.
+// An operator's possible problems, together with the first steps: a command in the wrong folder, a database that was
+// not configured, an unfunded sponsor, refused payments, the banner, a receiver's pause, a page of another origin, and
+// the limit that fails a payment.
 
 export interface Outcome {
   readonly status: number
@@ -10,7 +10,7 @@ export interface Outcome {
 export interface Item {
   readonly name: string
   readonly play: () => Promise<Outcome>
-  /** What the sentence must hold: what happened and what to do. */
+  /** Content of the message: what happened and what to do. */
   readonly says: RegExp
   /** Default 1. */
   readonly status?: number
@@ -22,7 +22,7 @@ export interface Played {
   readonly answerOf: (url: string, init?: RequestInit) => Promise<Outcome>
 }
 
-/** Where nothing was ever started, or none of it was asked for. */
+/** In a folder where no process was ever started. */
 export const unstarted = ({ inFolder, tollkeeper }: Played): ReadonlyArray<Item> => [
   {
     name: "settlements list in the wrong folder",
@@ -75,14 +75,14 @@ const terms = {
   extra: { areFeesSponsored: true }
 }
 
-/** A payment that no facilitator takes: it is not signed. */
+/** A payment that no facilitator accepts, because it is not signed. */
 const unsigned = JSON.stringify({
   x402Version: 2,
   paymentRequirements: terms,
   paymentPayload: { x402Version: 2, accepted: terms, payload: { transaction: "AAAA" } }
 })
 
-/** Beside a facilitator that serves at `at` and names `origin` among its allowed ones. */
+/** With a facilitator that serves at `at` and has `origin` among its allowed ones. */
 export const served = (
   { answerOf, tollkeeper }: Played,
   { at, banner, origin, state }: { at: string; banner: () => string; origin: string; state: string }

@@ -1,5 +1,6 @@
 // The package without a clone: `npm pack`, `npm install FILE.tgz` in an empty folder, and the first minute there with
-// `npx tollkeeper`, on Node and on Deno; each step's time is printed. What is shipped is a list, and holds no test.
+// `npx tollkeeper`, on Node and on Deno; each step's time is printed. The shipped files are a fixed list, without any
+// test.
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

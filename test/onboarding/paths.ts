@@ -1,7 +1,7 @@
-// Two people's paths, counted in steps and seconds: a newcomer's from a clone to a page that shows a payment, and that
-// of an operator who has a hash from a seller's mail and wants the reason, by the page and by a command. A step is what
-// the person does: a command, an address, a word typed. Pages are opened in Chromium; where there is none, their paths
-// are left out, and that is said.
+// Two people's paths, counted in steps and seconds: a newcomer's from a clone to a page that shows a payment; and that
+// of an operator who has a hash from a seller's mail and wants the reason, by the page and by a command. A step is an
+// action of the person: a command, an address, a typed word. Pages are opened in Chromium; without it their paths are
+// skipped, with a message.
 import { Keypair } from "@stellar/stellar-sdk"
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -24,11 +24,11 @@ interface Step {
 export interface Path {
   readonly name: string
   readonly steps: ReadonlyArray<Step>
-  /** What broke it, if anything. */
+  /** The error that ended it, if any. */
   readonly failure?: string
 }
 
-/** Of a command, of an installation with the start after it, and of what a page shows. */
+/** Timeout of a command, of an installation with the start after it, and of a page. */
 const waitMillis = 180_000
 const installMillis = 600_000
 const pageMillis = 60_000
@@ -60,7 +60,7 @@ export const printPath = ({ failure, name, steps }: Path): void => {
     console.log(`      ${seconds.toFixed(1).padStart(6)} s  ${does.padEnd(48)} ${sees}`)
 }
 
-/** A line of what a program wrote. */
+/** A line of a program's output. */
 const lineOf = (text: string, shows: RegExp): string => {
   const found = shows.exec(text)
   if (found === null) throw new Error(`nothing shows ${shows}:\n${text.slice(-500)}`)
@@ -78,16 +78,16 @@ const run = async (command: string, args: ReadonlyArray<string>, cwd: string): P
   return text
 }
 
-/** Variables that npm sets for the script that runs here would confuse the clone's. */
+/** Variables that npm sets for the running script would confuse the clone's. */
 const environment = (): NodeJS.ProcessEnv => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("npm_"))),
   DATABASE_URL: ""
 })
 
-/** `npm start` in the clone, until it is ready; it installs what is missing first. */
+/** `npm start` in the clone, until it is ready; it first installs missing packages. */
 const startIn = async (folder: string): Promise<{ readonly url: string; readonly child: ChildProcess }> => {
   const ports = ["--port", "0", "--ledger-port", "0", "--ledger-https-port", "0"]
-  // A group of its own: what npm has started ends with it.
+  // A separate process group, so that programs started by npm end with it.
   const child = spawn("npm", ["start", "--", ...ports], { cwd: folder, env: environment(), detached: true })
   let text = ""
   const url = await new Promise<string>((resolve, reject) => {
@@ -122,7 +122,7 @@ const inBrowser = async <A>(work: (browser: Browser) => Promise<A>): Promise<A> 
   }
 }
 
-/** The process that the note in the state folder names: npm dies of a signal itself. */
+/** The process in the state folder's note, because npm itself dies of a signal. */
 const stopOf = async (folder: string, child: ChildProcess): Promise<void> => {
   const [note = ""] = readdirSync(join(folder, ".tollkeeper", "running"))
   const ended = once(child, "exit")

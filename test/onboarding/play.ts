@@ -1,5 +1,5 @@
-// What the items of `npm run onboarding` are played with: a temporary folder, the program, a facilitator that serves,
-// requests by fetch and by hand.
+// The tools of `npm run onboarding`: a temporary folder, the program, a serving facilitator, requests by fetch and by
+// hand.
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs"
@@ -17,7 +17,7 @@ export const folder = mkdtempSync(join(tmpdir(), "tollkeeper-friction-"))
 export const inFolder = (name: string) => join(folder, name)
 export const freePorts = ["--port", "0", "--ledger-port", "0", "--ledger-https-port", "0"]
 
-/** Runs a program to its end, or for `seconds`; what it wrote last of all is what counts. */
+/** Runs a program to its end, or for `seconds`; its last output counts. */
 export const program = (
   args: ReadonlyArray<string>,
   env: Record<string, string> = {},
@@ -90,7 +90,7 @@ export const raw = (port: number, lines: ReadonlyArray<string>, end = "\r\n\r\n"
     socket.write(`${lines.join("\r\n")}${end}`)
   })
 
-/** A Node of 20 without the Node 24 that npm brings: the launcher alone, in a project that needs no package. */
+/** A Node 20 without the Node 24 that npm brings: only the launcher, in a project that needs no package. */
 export const oldNode = async (): Promise<Outcome> => {
   const project = inFolder("old-node")
   for (const file of ["bootstrap.mjs", "system.mjs", "run.mjs"])

@@ -1,7 +1,7 @@
-// `npm run onboarding`: what a new user, operator or attacker meets first, played for real, one item after another; the
-// message that each gives is printed, and at the end two people's paths in steps and seconds (`paths.ts`); `--paths`
-// plays those alone. It fails where a message is missing, says nothing of what to do, or shows a stack trace, and where
-// a path breaks. Ports are free ones, folders are temporary, and every process it starts is stopped.
+// `npm run onboarding`: the first problems of a new user, operator or attacker, reproduced for real, one item after
+// another. It prints each message, and at the end two people's paths in steps and seconds (`paths.ts`); `--paths` runs
+// only these. It fails if a message is missing, does not explain what to do, or shows a stack trace, and if a path
+// breaks. Ports are free ones, folders are temporary, and every process it starts is stopped.
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
@@ -33,7 +33,7 @@ const { values } = parseArgs({ options: { paths: { type: "boolean", default: fal
 
 const state = inFolder("state")
 const [port, ledgerPort] = [await freePort(), await freePort()]
-/** A page of another origin that may ask. */
+/** A page of another origin that is allowed. */
 const origin = "https://shop.example"
 const own = ["--state", state, "--port", String(port), "--ledger-port", String(ledgerPort), "--ledger-https-port", "0"]
 const allowing = ["--set", `server.allowed_origins=["${origin}"]`]
@@ -222,7 +222,7 @@ const beside: ReadonlyArray<Item> = [
   { name: "a head that does not end", play: slowHead, says: /let go after ([5-9]|10)(\.\d)? s/, status: 0 }
 ]
 
-/** What a person sees of a start: a terminal that `script` makes, stopped when it is ready. */
+/** A start from a person's view: on a terminal made by `script`, stopped when it is ready. */
 const onTerminal = async (): Promise<Outcome> => {
   const words = [node, "--disable-warning=ExperimentalWarning", cli, "start", "--state", inFolder("terminal")]
   const child = spawn("script", ["-qec", [...words, ...freePorts].join(" "), "/dev/null"], {

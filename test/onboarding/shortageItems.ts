@@ -1,6 +1,5 @@
-// What an operator meets when something is missing: a sponsor's XLM, space on the disk, the ledger's RPC, a receiver
-// that asks for time, and the trustline of one end of a payment. Facilitators of their own are started where settings
-// differ.
+// An operator's problems when something is missing: a sponsor's XLM, space on the disk, the ledger's RPC, a receiver
+// that asks for time, and the trustline of one end of a payment. If settings differ, separate facilitators are started.
 import { Keypair } from "@stellar/stellar-sdk"
 import { once } from "node:events"
 import { createServer } from "node:http"
@@ -26,7 +25,7 @@ export interface Starting extends Played {
 const pauseSeconds = 2
 const settleMillisMax = 60_000
 
-/** A receiver of webhooks that asks for time once, and keeps when each message came and what it was. */
+/** A webhook receiver that asks for time once, and records the time and content of each message. */
 export const startReceiver = async () => {
   const messages: Array<{ readonly id: string; readonly body: string; readonly at: number }> = []
   const server = createServer(async (request, response) => {
@@ -39,7 +38,7 @@ export const startReceiver = async () => {
   server.listen(0, "127.0.0.1")
   await once(server, "listening")
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
-  /** How its first message came again, once it has. */
+  /** How its first message came again, once it has arrived. */
   const again = async (): Promise<Outcome> => {
     const until = performance.now() + settleMillisMax
     while (performance.now() < until) {
@@ -65,7 +64,7 @@ export const startReceiver = async () => {
   }
 }
 
-/** Waits until a started program says it; what it said by then. */
+/** Waits for a started program's output; returns the output so far. */
 const until = async (running: Running, wanted: RegExp): Promise<Outcome> => {
   const end = performance.now() + settleMillisMax
   while (!wanted.test(running.said()) && performance.now() < end)
@@ -73,7 +72,7 @@ const until = async (running: Running, wanted: RegExp): Promise<Outcome> => {
   return { status: 0, text: running.said() }
 }
 
-/** Runs something beside a facilitator that is started for it. */
+/** Runs something with a facilitator that is started for it. */
 const beside = async (starting: Promise<Running>, play: (running: Running) => Promise<Outcome>): Promise<Outcome> => {
   const running = await starting
   try {
@@ -83,7 +82,7 @@ const beside = async (starting: Promise<Running>, play: (running: Running) => Pr
   }
 }
 
-/** Beside a local facilitator that serves at `at`, over the ledger at `ledgerUrl`. */
+/** With a local facilitator that serves at `at`, over the ledger at `ledgerUrl`. */
 export const short = (
   { answerOf, inFolder, startServing, tollkeeper }: Starting,
   {

@@ -1,8 +1,8 @@
 // Crafted payments against any facilitator on a ledger with a friendbot: the facilitator's own accounts as payer,
-// recipient, source or party of an authorization; authorizations that are missing, foreign, nested or out of time;
-// other calls than the one transfer (attacks 1–21 of the red team's list). Each is refused by `/verify` and by
-// `/settle`, no money moves, and the facilitator's accounts lose nothing of the asset. Where the specification has a
-// word for the refusal, it is held to it.
+// recipient, source or party of an authorization; authorizations that are missing, foreign, nested or expired; other
+// calls than the one transfer (attacks 1–21 of the red team's list). `/verify` and `/settle` refuse each, no money
+// moves, and the facilitator's accounts lose nothing of the asset. If the specification has a reason for the refusal,
+// it must be used.
 import assert from "node:assert/strict"
 import { Address, Asset, Keypair, nativeToScVal, Networks, xdr } from "@stellar/stellar-sdk"
 import { assertRefusedSettle, assertRefusedVerify, post } from "../conformance/ask.ts"
@@ -24,10 +24,10 @@ interface Cast {
 
 interface Attack {
   readonly name: string
-  /** Words that name the refusal rightly, neutral spelling; without it any word will do. */
+  /** Accepted reasons, in neutral spelling; without it any reason is accepted. */
   readonly reasons?: ReadonlyArray<string>
   readonly tamper: (cast: Cast) => PaymentTamper
-  /** The seller's terms name another recipient or asset. */
+  /** The seller's terms have another recipient or asset. */
   readonly payTo?: (cast: Cast) => string
 }
 
@@ -294,7 +294,7 @@ const attacks: ReadonlyArray<Attack> = [
   }
 ]
 
-/** S plus the order of the group: an equation that holds for a lax verifier, refused by the network. */
+/** S plus the order of the group: a lax verifier accepts this equation, the network refuses it. */
 const malleated = (signature: Uint8Array): Uint8Array => {
   const order = (1n << 252n) + 27742317777372353535851937790883648493n
   let s = 0n

@@ -1,6 +1,6 @@
 // Bodies that no honest client sends, as data: broken JSON, JSON that is too deep or too large, wrong types at every
 // place of an otherwise plausible request, and invalid transactions. Each has a name. All are made from one template
-// whose payment cannot be settled, so that the only right answer to any of them is a refusal.
+// with a payment that cannot be settled, so that a refusal is always the right answer.
 import { Keypair, xdr } from "@stellar/stellar-sdk"
 import { makePayment } from "../support/buyer.ts"
 
@@ -10,7 +10,7 @@ export interface HttpBody {
   readonly headers?: Record<string, string>
 }
 
-/** A plausible request in the spelling of `network`, signed by accounts that no ledger has. */
+/** A plausible request in the spelling of `network`, signed by accounts that exist on no ledger. */
 export const templateOf = async (network: string): Promise<any> =>
   (
     await makePayment({
@@ -29,7 +29,7 @@ const bytes = (...parts: ReadonlyArray<string | ReadonlyArray<number>>): Uint8Ar
 const nested = (open: string, close: string, depth: number, core = "") =>
   open.repeat(depth) + core + close.repeat(depth)
 
-/** Bodies that are invalid before their meaning matters. */
+/** Bodies that are invalid before their content matters. */
 export const brokenBodies = (template: any): ReadonlyArray<HttpBody> => {
   const text = JSON.stringify(template)
   const inner = text.slice(1, -1)
@@ -97,7 +97,7 @@ export const brokenBodies = (template: any): ReadonlyArray<HttpBody> => {
   ]
 }
 
-/** Values of the wrong type, or of the right type and without sense. */
+/** Values of the wrong type, or of the right type but meaningless. */
 const strangers: ReadonlyArray<readonly [string, unknown]> = [
   ["null", null],
   ["true", true],
@@ -130,7 +130,7 @@ const withValue = (template: any, path: ReadonlyArray<string>, value: unknown, r
   return copy
 }
 
-/** Each place of the template with each stranger in it, and each place missing. */
+/** Each place of the template with each such value in it, and each place missing. */
 export const mistypedBodies = (template: any): ReadonlyArray<HttpBody> =>
   paths(template).flatMap((path) => [
     { name: `no ${path.join(".")}`, body: JSON.stringify(withValue(template, path, undefined, true)) },
@@ -140,7 +140,7 @@ export const mistypedBodies = (template: any): ReadonlyArray<HttpBody> =>
     }))
   ])
 
-/** Amounts that are no positive whole number of atomic units in plain decimal digits. */
+/** Amounts that are not a positive whole number of atomic units in plain decimal digits. */
 const amounts = [
   "abc",
   "",
@@ -217,7 +217,7 @@ export const senselessTerms = (template: any): ReadonlyArray<HttpBody> => {
   ]
 }
 
-/** Transactions that are no transactions, or not the one kind that a payment may be. */
+/** Invalid transactions, or transactions of a kind that is not a payment. */
 export const senselessTransactions = (template: any): ReadonlyArray<HttpBody> => {
   const honest: string = template.paymentPayload.payload.transaction
   const raw = Buffer.from(honest, "base64")

@@ -15,10 +15,10 @@ import {
   templateOf
 } from "./httpBodies.ts"
 
-/** The longest that any of these answers may take. */
+/** Maximum time of any of these answers. */
 const patienceMs = 10_000
 
-/** Runs every malformed request against `target`, in each spelling of a network that its `/supported` lists. */
+/** Runs every malformed request against `target`, in each spelling of a network in its `/supported`. */
 export const malformedCases = async ({ key, url }: Target, part: Part): Promise<void> => {
   let slowest = 0
   const bearer = key === undefined ? {} : { authorization: `Bearer ${key}` }

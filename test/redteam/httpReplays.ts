@@ -1,7 +1,7 @@
 // Replays of one authorization in every variant, against any facilitator on a ledger with a friendbot: concurrently,
-// later, under other terms, in another envelope, in the network's other spelling, for another page, under another
-// identifier, beside a second authorization with its nonce (attacks 22–24 and 67 of the red team's list). Every variant
-// is the same payment: one answer of success without an identifier, one movement of the asset.
+// later, with other terms, in another envelope, in the network's other spelling, for another page, with another
+// identifier, together with a second authorization with its nonce (attacks 22–24 and 67 of the red team's list). Every
+// variant is the same payment: one answer of success without an identifier, one movement of the asset.
 import assert from "node:assert/strict"
 import { Keypair } from "@stellar/stellar-sdk"
 import { type Answer, post } from "../conformance/ask.ts"
@@ -15,7 +15,7 @@ const price = 10_000n
 
 type Body = Record<string, any>
 
-/** The same payment in another dress: what a thief, a second seller or a careless client makes of it. */
+/** Variants of the same payment, as a thief, a second seller or a careless client makes them. */
 const dresses = (stranger: string): ReadonlyArray<readonly [name: string, dress: (body: Body) => void]> => {
   const terms = (change: (terms: Body) => void) => (body: Body) => {
     change(body["paymentRequirements"])

@@ -1,7 +1,7 @@
 // The red team against any facilitator: `node test/redteam/run.ts --url http://… [--ledger http://…] [--key …]`. The
 // malformed requests need nothing else; the crafted payments and the replays need the address of a ledger with a
-// friendbot, which the facilitator settles on. Parts can be named (`malformed`, `attacks`, `replays`). Ends with `N
-// passed, N failed`, exit code 0 only when all held.
+// friendbot, which the facilitator settles on. Arguments select parts (`malformed`, `attacks`, `replays`). Ends with `N
+// passed, N failed`; the exit code is 0 only if all held.
 import { parseArgs } from "node:util"
 import { makeReport } from "../conformance/report.ts"
 import { attackCases } from "./httpAttacks.ts"

@@ -1,5 +1,5 @@
-// The facilitator that a red-team run is aimed at: any URL that speaks the x402 protocol. What an attack needs to know
-// of it, its networks and the accounts that it signs with, is read from its own `/supported`.
+// The target of a red-team run: any URL with the x402 protocol. An attack reads the facilitator's networks and signing
+// accounts from its own `/supported`.
 
 export interface Target {
   /** Base URL, without a slash at its end. */
@@ -20,7 +20,7 @@ const supportedOf = async (target: Target): Promise<any> => {
   return response.json()
 }
 
-/** The spellings of networks on which `exact` is offered; at least one. */
+/** The spellings of networks that offer `exact`; at least one. */
 export const networksOf = async (target: Target): Promise<ReadonlyArray<string>> => {
   const { kinds } = await supportedOf(target)
   const networks: Array<string> = kinds.filter((kind: any) => kind.scheme === "exact").map((kind: any) => kind.network)
@@ -29,7 +29,7 @@ export const networksOf = async (target: Target): Promise<ReadonlyArray<string>>
 }
 
 /**
- * Every account that the facilitator signs with, without repetition: the sponsor first where the kinds name it, then
+ * Every account that the facilitator signs with, without repetition: the sponsor first if the kinds contain it, then
  * the channels.
  */
 export const signersOf = async (target: Target): Promise<ReadonlyArray<string>> => {

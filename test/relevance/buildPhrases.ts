@@ -1,12 +1,12 @@
 // `npm run build:phrasebook`: the small dictionary of semantic search, from the words of other languages to English
-// ones. It is derived: Unicode's CLDR (its license is beside the dictionary) names the same pictures, countries,
-// languages, currencies, units and days in every language, and which word of one language means which of English
-// follows from how often they name the same thing: expectation maximization over all of them (IBM model 1 of Brown and
-// others for word alignment). The packages are of pinned versions and integrity and are fetched when the dictionary is
-// made. The output is the same bytes every time; `Phrasebook.ts` holds their hash.
+// ones. It is derived from Unicode's CLDR (its license is next to the dictionary), which names the same pictures,
+// countries, languages, currencies, units and days in every language. The English meaning of a word follows from how
+// often both name the same thing: expectation maximization over all of them (IBM model 1 of Brown and others for word
+// alignment). The packages have a pinned version and integrity and are fetched when the dictionary is made. The output
+// is the same bytes every time; `Phrasebook.ts` has their hash.
 //
-// A line is a word, as the text splitter yields it, and up to three English ones, the surest first; lines are sorted.
-// Words that are frequent English ones themselves ("pain", "gift") are left out.
+// A line is a word, as the text splitter yields it, and up to three English ones, the most certain first; lines are
+// sorted. Words that are frequent English words themselves ("pain", "gift") are excluded.
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -30,16 +30,16 @@ const target = new URL("phrases.txt", embedded)
 
 const turns = 6
 const meaningsMax = 3
-/** How sure the surest meaning must be, and others against it. */
+/** Minimum certainty of the best meaning, and of others relative to it. */
 const surenessMin = 0.12
 const besideMin = 0.5
-/** The most frequent ranks of the table's words are taken to be English in any text. */
+/** We assume that the table's most frequent words, up to this rank, are English in any text. */
 const englishMax = 12_000
 
-/** What has a name in every language, by its key: the texts that name it. */
+/** Things with a name in every language, by their key: the texts that name them. */
 type Named = ReadonlyMap<string, ReadonlyArray<string>>
 
-/** Text at a path of keys in a package's file of one language; nothing where the language has no such file. */
+/** Text at a path of keys in a package's file of one language; empty if the language has no such file. */
 const read = (file: string, path: ReadonlyArray<string>): Readonly<Record<string, any>> =>
   existsSync(file) ? path.reduce<any>((at, key) => at[key] ?? {}, JSON.parse(readFileSync(file, "utf8"))) : {}
 
@@ -94,7 +94,7 @@ const wordsIn = (texts: ReadonlyArray<string>): ReadonlyArray<string> => [
 
 type Meanings = Map<string, Map<string, number>>
 
-/** The probability that each word means each English word, by what both name. */
+/** The probability that each word means each English word, from the things that both name. */
 const aligned = (theirs: Named, english: Named): Meanings => {
   const pairs = [...theirs].flatMap(([key, texts]) => {
     const [words, meant] = [wordsIn(texts), wordsIn(english.get(key) ?? [])]
@@ -131,7 +131,7 @@ const places = new Map(
     .map((word, at) => [word, at])
 )
 const isEnglish = (word: string): boolean => (places.get(word) ?? Infinity) < englishMax
-/** One character is a word in the scripts that are written without blanks, and nowhere else. */
+/** A single character counts as a word only in scripts without spaces. */
 const isWord = (word: string): boolean => [...word].length > 1 || /\p{Script=Han}/u.test(word)
 
 const book: Meanings = new Map()

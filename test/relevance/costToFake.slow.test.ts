@@ -1,5 +1,5 @@
-// No attack that is known passes a listing with one genuine customer below ten dollars and thirty days, and what costs
-// that much does.
+// No known attack below ten dollars and thirty days passes a listing with one genuine customer, and we measure the
+// effect of more expensive ones.
 import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { attacks, costToFake, isBelowBar } from "./costToFake.ts"

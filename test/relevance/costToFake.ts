@@ -1,8 +1,8 @@
-// What it costs to pass a listing that one genuine customer paid for, measured: honest listings of the own sets, each
-// paid once, and for each of some victims and each of its words rivals that copy it and rivals stuffed with the very
-// words that are asked for, at the victim's origin and to its recipient, and at an origin of their own. The same rivals
-// rise by each attack that is known here; what passes is counted, in search and on the first page of browsing. The bar:
-// nothing passes below ten dollars and thirty days.
+// Measures the cost to pass a listing that one genuine customer paid for. The catalog has honest listings of the own
+// sets, each paid once. For each of some victims and each of its words there are rivals that copy it and rivals stuffed
+// with the very words of the question, at the victim's origin and to its recipient, and at an origin of their own. The
+// same rivals rise by each known attack, and we count the ones that pass, in search and on the first page of browsing.
+// The bar: nothing passes below ten dollars and thirty days.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { payerRiskMax, weighEvidence } from "../../plugins/catalog/store/weighEvidence.ts"
@@ -14,10 +14,10 @@ import { untilIndexed } from "./untilIndexed.ts"
 
 export interface Attack {
   readonly name: string
-  /** Accounts that pay each rival, and what each of them pays, in dollars. */
+  /** Accounts that pay each rival, and the dollars that each of them pays. */
   readonly payers: number
   readonly each: number
-  /** Since when. */
+  /** Days since the first payment. */
   readonly days: number
 }
 
@@ -32,24 +32,24 @@ export const attacks: ReadonlyArray<Attack> = [
   { name: "dust, and 31 days of patience", payers: 1, each: 0.00001, days: 31 }
 ]
 
-/** What an attack costs where it works, in dollars and days: money that returns to its owner counts in full. */
+/** The cost of an attack that works, in dollars and days: money that returns to its owner counts in full. */
 export const isBelowBar = ({ days, each, payers }: Attack): boolean => days < 30 && payers * Math.min(each, 1) < 10
 
 export interface Passed {
   readonly attack: Attack
   /** Pairs of a listing and a question that it answers among the first three without rivals. */
   readonly asked: number
-  /** Those in which some rival precedes it. */
+  /** Pairs with some rival before the listing. */
   readonly passed: ReadonlyArray<string>
-  /** Those in which it has left the first page. */
+  /** Pairs in which the listing has left the first page. */
   readonly buried: ReadonlyArray<string>
-  /** Rivals before a victim on the first page of browsing, or victims that left it. */
+  /** Rivals before a victim on the first page of browsing, or victims that are no longer on it. */
   readonly browsed: number
 }
 
 const dayMillis = 86_400_000
 
-/** A payment of each account for each of these resources, under the words that they show. */
+/** A payment by each account for each of these resources, with their listed text. */
 export const pay = Effect.fnUntraced(function* (
   { sql }: Facilitator,
   names: ReadonlyArray<string>,
@@ -86,7 +86,7 @@ interface Question {
   readonly query: string
 }
 
-/** What a victim is asked for: its name, the beginning of its description, and its two rarest words. */
+/** Questions about a victim: its name, the beginning of its description, and its two rarest words. */
 const questionsOf = (victims: ReadonlyArray<IngestedResource>, honest: ReadonlyArray<IngestedResource>) => {
   const counts = new Map<string, number>()
   for (const { description } of honest)
@@ -99,7 +99,7 @@ const questionsOf = (victims: ReadonlyArray<IngestedResource>, honest: ReadonlyA
   })
 }
 
-/** Copies and stuffed ones, under the victim's name and under their own. */
+/** Copies and stuffed rivals, with the victim's name and with their own. */
 const rivalsOf = ({ query, victim }: Question, at: number): ReadonlyArray<IngestedResource> => {
   const stuffed = {
     serviceName: query.slice(0, 32),
@@ -130,10 +130,10 @@ interface World {
   readonly rivals: ReadonlyArray<IngestedResource>
 }
 
-/** A facilitator whose catalog has the honest listings, paid for yesterday, and these rivals. */
+/** A facilitator with a catalog of the honest listings, paid for yesterday, and these rivals. */
 const world = Effect.fnUntraced(function* ({ database, honest, rivals }: World, attack?: Attack) {
   const facilitator = yield* startFacilitator({ database, channels: 1 })
-  // Rivals come after those they rival.
+  // Rivals come after their victims.
   yield* facilitator.publishedBy(ingest(facilitator.sql, [...honest, ...rivals]))
   const paid = { payers: 1, each: 0.0001 }
   const honestSince = Math.max(1, (attack?.days ?? 0) + 1)
@@ -188,7 +188,7 @@ export const costToFake = (database: DatabaseKind, count: number, victimsMax = 1
   }).pipe(Effect.provide(NodeServices.layer)) as Effect.Effect<ReadonlyArray<Passed>, unknown>
 }
 
-/** Prints the table; whether the bar holds. */
+/** Prints the table; returns whether the bar holds. */
 export const printCostToFake = async (database: DatabaseKind, counts: ReadonlyArray<number>): Promise<boolean> => {
   let isHeld = true
   for (const count of counts) {

@@ -1,7 +1,7 @@
-// An embeddings endpoint for tests, which speaks OpenAI's interface on a port of its own. A function of the text gives
-// its answers, and faults can be injected: an error status, an answer that never comes, vectors of the wrong length,
-// nonsense. One such function gives back a recorded dense ranking: each query is an axis, and a document's coordinates
-// are its recorded scores.
+// An embeddings endpoint for tests, with OpenAI's interface on its own port. A function of the text gives its answers,
+// and faults can be injected: an error status, an answer that never comes, vectors of the wrong length, nonsense. One
+// such function reproduces a recorded dense ranking: each query is an axis, and a document's coordinates are its
+// recorded scores.
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect, type Scope } from "effect"
@@ -13,7 +13,7 @@ export interface EmbeddingsEndpoint {
   readonly url: string
   readonly fault: { current: ErrorBody }
   readonly requests: () => number
-  /** Of the last request. */
+  /** From the last request. */
   readonly models: ReadonlySet<string>
 }
 
@@ -83,7 +83,7 @@ export const startEmbeddings = (
     ({ endpoint }) => endpoint
   )
 
-/** Vectors whose cosines are the recorded scores. `textOf` says which resource a document's text belongs to. */
+/** Vectors whose cosines are the recorded scores. `resourceOf` returns the resource of a document's text. */
 export const recordedVectors = (set: Dataset, resourceOf: (text: string) => string | undefined) => {
   const queries = [...set.dense.keys()]
   const textToQuery = new Map(set.queries.map(({ id, query }) => [query, id]))
@@ -95,7 +95,7 @@ export const recordedVectors = (set: Dataset, resourceOf: (text: string) => stri
       scores.set(resource, row)
     }
   }
-  // A document that is in many rankings would be longer than 1: all are scaled alike, which changes no order.
+  // A document in many rankings would be longer than 1, so all are scaled by the same factor, which changes no order.
   const longest = Math.max(1, ...[...scores.values()].map((row) => Math.hypot(...row)))
   const dimension = Math.max(8, queries.length + 1)
   const padded = (numbers: ReadonlyArray<number>) => [

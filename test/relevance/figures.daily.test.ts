@@ -1,4 +1,4 @@
-// The relevance gate: search over HTTP, with everything between, is as good as it was measured to be.
+// The relevance gate: search over HTTP, with everything in between, reaches its measured quality.
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { databaseKinds } from "../support/databases.ts"

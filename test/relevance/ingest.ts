@@ -1,4 +1,4 @@
-// Writes resources straight into the catalog's tables, as payments would have left them, with the facts that notify
+// Writes resources directly into the catalog's tables, as payments would have created them, with the facts that notify
 // indexes: for measuring search over more resources than payments could list in the time.
 import { Effect, Option } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -8,7 +8,7 @@ import type { Dataset } from "./dataset.ts"
 export interface IngestedResource {
   /** Unique in the run. */
   readonly name: string
-  /** The catalog's key; without it the name, under which no URL leads to it. */
+  /** The catalog's key; otherwise the name, which no URL can find. */
   readonly key?: string
   readonly type: "http" | "mcp"
   readonly url: string
@@ -17,7 +17,7 @@ export interface IngestedResource {
   readonly serviceName: string
   readonly tags: ReadonlyArray<string>
   readonly info: Readonly<Record<string, unknown>>
-  /** Networks neutral. */
+  /** With neutral networks. */
   readonly options: ReadonlyArray<{
     readonly scheme: string
     readonly network: string
@@ -27,7 +27,7 @@ export interface IngestedResource {
   }>
 }
 
-/** A set's resources as they are listed. */
+/** A set's resources in the form of listings. */
 export const listingsOf = (set: Dataset): ReadonlyArray<IngestedResource> =>
   set.resources.map(({ document, name, raw }) => ({
     name,

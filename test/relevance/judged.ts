@@ -1,21 +1,21 @@
 // The project's own relevance sets, graded before anything was tuned to them (grades 0 to 3; an ungraded pair is 0, a
-// query without any grade has no answer). `judged` has 200 made-up listings and 80 queries over them and, where it is
-// there, the shared 500 resources; `trial` has 60 listings of other fields and 64 queries, as a newcomer would try
-// them; `second` is another try of 60 listings as their sellers write them, eight of them in other languages, and 86
-// queries, some in a language that no listing with their answer is in; `third` is one more of 60 listings, of other
-// trades, and 85 queries, sixteen of them without an answer; `fourth` has 60 of other fields again, and 84 queries,
-// sixteen without an answer. A query belongs to one half or the other by a hash of its id: what is tuned is tuned on
-// the first half alone. `spanish`, `russian` and `japanese` are thirty questions each, as speakers of these languages
-// ask, four of them without an answer, over the listings of all these sets together and the shared 500 resources; and
-// twelve more of class `drawn`, about listings drawn by lot, written when the lexicon of these languages was there and
-// never changed for them.
+// query without any grade has no answer). `judged` has 200 invented listings and 80 queries over them and, if
+// available, the shared 500 resources. `trial` has 60 listings of other fields and 64 queries, as a newcomer would try
+// them. `second` is another trial of 60 listings as their sellers write them, eight of them in other languages, and 86
+// queries, some in a language that no listing with their answer uses. `third` has 60 more listings, of other trades,
+// and 85 queries, sixteen of them without an answer. `fourth` has 60 of other fields again, and 84 queries, sixteen
+// without an answer. A hash of a query's id assigns it to one of two halves: tuning only uses the first half.
+// `spanish`, `russian` and `japanese` have thirty questions each, as speakers of these languages ask, four of them
+// without an answer, over the listings of all these sets together and the shared 500 resources; and twelve more of
+// class `drawn`, about listings drawn by lot, written after the lexicon of these languages existed and never changed
+// for them.
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { Option } from "effect"
 import { resourceDocument } from "../plugins/search-lexical/resourceDocument.ts"
 import type { Dataset, RawResource, RelevanceQuery } from "./dataset.ts"
 
-const ownSets = ["judged", "trial", "second", "third", "fourth"] as const
+export const ownSets = ["judged", "trial", "second", "third", "fourth"] as const
 export type OwnSet = (typeof ownSets)[number]
 
 export const languageSets = ["spanish", "russian", "japanese"] as const
@@ -60,13 +60,13 @@ const resourceOf = (
 export const halfOf = (id: string): "tuning" | "held" =>
   createHash("sha256").update(id).digest()[0]! % 2 === 0 ? "tuning" : "held"
 
-/** The listings of a set of questions in another language: those of all own sets, named by set. */
+/** The listings for a set of questions in another language: those of all own sets, by set. */
 const allListings = (): Dataset["resources"] =>
   ownSets
     .flatMap((set) => rows(set, "listings.tsv").map((row) => [`${set}.${row[0]}`, ...row.slice(1)]))
     .map(resourceOf)
 
-/** A set, over these resources besides its own. */
+/** A set over these resources in addition to its own. */
 export const ownSet = (set: OwnSet | LanguageSet, others: Dataset["resources"] = []): Dataset => {
   const queries = rows(set, "queries.tsv")
   return {

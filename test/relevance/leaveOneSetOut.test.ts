@@ -1,4 +1,4 @@
-// What is chosen for a set is chosen without it.
+// The settings for a set are chosen without it.
 import { expect, it } from "vitest"
 import { bestWithout } from "./leaveOneSetOut.ts"
 

@@ -1,12 +1,12 @@
-// Each own set's score when nothing was chosen on it. For each set the settings of ranking are chosen anew from a grid
-// on the other sets alone, whole sets left out, and the left-out set is measured with what they chose; beside it is the
-// tuned score, of the settings that the program ships with. What is written into the code is not chosen anew: those
-// figures are still flattered by as much as that was read from a set.
+// Each own set's score with settings that were not chosen on it. For each set the ranking settings are chosen from a
+// grid on the other sets only, whole sets left out, and the left-out set is measured with them. The tuned score, with
+// the program's shipped settings, is printed for comparison. Values in the code are not chosen again, so the figures
+// are still too good to the extent that these values came from a set.
 import type { Dataset } from "./dataset.ts"
 import { type OwnSet, ownSet } from "./judged.ts"
 import type { Measured } from "./measure.ts"
 
-/** Settings to choose from; the first are those that the program comes with. */
+/** Settings to choose from; the first are the program's own. */
 const grid: ReadonlyArray<ReadonlyArray<string>> = [
   [],
   ["search.embedded.weight=0.18"],
@@ -30,7 +30,7 @@ const sharesOf = (set: Dataset, measured: ReadonlyArray<Measured>): Shares => {
   return { first: right(1), three: right(3) }
 }
 
-/** The place in the grid that is best on all sets but one; of equals the first. */
+/** The best place in the grid on all sets but one; the first if several are equal. */
 export const bestWithout = (left: number, bySet: ReadonlyArray<ReadonlyArray<Shares>>): number => {
   const worth = bySet[0]!.map((_, config) =>
     bySet.reduce((sum, shares, at) => (at === left ? sum : sum + shares[config]!.first + shares[config]!.three), 0)
@@ -40,7 +40,7 @@ export const bestWithout = (left: number, bySet: ReadonlyArray<ReadonlyArray<Sha
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
 
-/** Prints each set's shares, left out and tuned; whether their means over all questions reach the floors. */
+/** Prints each set's shares, left out and tuned; returns whether their means over all questions reach the floors. */
 export const leaveOneSetOut = async (
   names: ReadonlyArray<OwnSet>,
   others: Dataset["resources"],

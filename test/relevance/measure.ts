@@ -16,7 +16,7 @@ export type Mode = "lexical" | "offline" | "semantic" | "hybrid"
 
 export interface Measured {
   readonly query: RelevanceQuery
-  /** Without a provider: nothing is known to answer it. */
+  /** Without a provider: no resource clearly answers the query. */
   readonly isNearestOnly?: boolean
   readonly rankings: Readonly<Partial<Record<Mode, ReadonlyArray<string>>>>
 }
@@ -55,7 +55,7 @@ export const measure = (set: Dataset, options: MeasureOptions = {}) =>
       const rank = Effect.fnUntraced(function* (query: RelevanceQuery, mode: Mode) {
         const asked = mode === "offline" ? {} : { mode }
         const parameters = new URLSearchParams({ query: query.query, ...asked, limit: "50", ...query.filters })
-        // A branch that is late on a busy machine makes an answer partial; such a one is asked for again.
+        // A branch that is late on a busy machine makes an answer partial; such a query is repeated.
         const { json, status, text } = yield* facilitator.ask(`/discovery/search?${parameters}`).pipe(
           Effect.filterOrFail(
             ({ json }) => json.partialResults === false,

@@ -1,4 +1,4 @@
-// A page that shows each query's first ten results beside the graded ones, to see where a ranking goes wrong.
+// A page that shows each query's first ten results together with the graded ones, to find the errors of a ranking.
 import type { Dataset } from "./dataset.ts"
 import type { Measured } from "./measure.ts"
 

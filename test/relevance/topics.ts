@@ -1,6 +1,6 @@
-// Made-up resources and a made-up embedding model, for tests of search's mechanics: each resource is about one topic,
-// and the model knows topics by their words and by words that mean the same. A model's name changes its space, so that
-// vectors of two models never match.
+// Invented resources and an invented embedding model, for tests of search's mechanics: each resource is about one
+// topic, and the model recognizes topics by their words and synonyms. A model's name changes its space, so that vectors
+// of two models never match.
 import type { IngestedResource } from "./ingest.ts"
 
 export const topics: ReadonlyArray<ReadonlyArray<string>> = [
@@ -38,7 +38,7 @@ export const topicResource = (at: number, parts: Partial<IngestedResource> = {})
   }
 }
 
-/** A unit axis for the topic of a text, turned by the model's name; far from all of them when the text has none. */
+/** A unit axis for the topic of a text, rotated by the model's name; far from all of them if the text has no topic. */
 export const embedTopic = (text: string, model: string): ReadonlyArray<number> => {
   const dimension = 16
   const turn = [...model].reduce((sum, letter) => sum + letter.charCodeAt(0), 0) % topics.length

@@ -1,4 +1,4 @@
-// The indexes follow the catalog some time behind it: what is to be searched for is waited for.
+// The indexes follow the catalog with a delay, so we wait before searching.
 import { Effect } from "effect"
 import type { Facilitator } from "../support/facilitator.ts"
 

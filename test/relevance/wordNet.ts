@@ -1,12 +1,15 @@
-// What WordNet says of words: which mean the same, which is a kind of which, which are alike or made of each other. Its
-// database files (`data.noun`, `index.noun` and so on) are read as their format's description has it. Senses that are
-// rarely meant count for nothing, since a query means the usual one.
+// Word relations from WordNet: synonyms, kinds, similar words and parts. Its database files (`data.noun`, `index.noun`
+// and so on) are read according to their format's description. Rare senses are ignored, since a query means the usual
+// one.
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** How much a relation says, by the sign of a pointer; words of one set of synonyms say 1. */
+/** Weight of a relation, by the symbol of a pointer; synonyms have weight 1. */
 const pointers: Readonly<Record<string, number>> = { "@": 0.5, "~": 0.5, "&": 0.5, $: 0.5, "^": 0.5, "+": 0.7 }
-/** Senses of a word that count, in the order of their frequency, and how much less each further one says. */
+/**
+ * Number of senses of a word that count, in the order of their frequency, and the weight reduction for each further
+ * one.
+ */
 const sensesMax = 4
 const furtherSense = 0.3
 
@@ -20,7 +23,7 @@ const parts = [
 interface Pointer {
   readonly sign: string
   readonly target: string
-  /** Of the words of both sets, from 1; 0 for all of them. */
+  /** Words of both sets, counted from 1; 0 means all of them. */
   readonly from: number
   readonly to: number
 }
@@ -53,7 +56,7 @@ const synsetOf = (line: string): Synset => {
   }
 }
 
-/** By word: the words it is related to, and how much that says, above 0 and up to 1. */
+/** By word: its related words, with weights above 0 and up to 1. */
 export const relatedWords = (
   folder: string,
   isKnown: (word: string) => boolean

@@ -1,6 +1,6 @@
-// The ledger's state while a stream is replayed. It follows the real ledger: every entry a meta shows as the state
-// before a change is put in when it is not known yet, and every real change is applied, so that one wrong transaction
-// of ours never spoils the next. Network settings follow the upgrades in the stream.
+// The ledger's state while a stream is replayed. It follows the real ledger: an entry that a meta shows as the state
+// before a change is added if it is missing, and every real change is applied, so that one wrong transaction of ours
+// never affects the next. Network settings follow the upgrades in the stream.
 import { xdr } from "@stellar/stellar-sdk/base"
 import type { EngineCrypto } from "../../plugins/ledger-local/engine/EngineCrypto.ts"
 import {
@@ -42,8 +42,8 @@ const entryOf = (change: EntryChange): LedgerEntry | undefined => {
 }
 
 /**
- * What a network of stellar-core starts from, until an upgrade: its own first settings. Streams that show what an
- * upgrade found are read from that; one that shows no upgrade has begun here.
+ * The initial settings of a stellar-core network, before any upgrade. A stream with an upgrade shows the settings
+ * before it; a stream without one begins with these.
  */
 const genesis: NetworkSettings = {
   ...testnet,
@@ -62,7 +62,7 @@ const genesis: NetworkSettings = {
   ttl: { minTemporaryLedgers: 16, minPersistentLedgers: 4_096, maxEntryLedgers: 1_054_080 }
 }
 
-/** How long an entry lives that no meta has shown. */
+/** Lifetime of an entry that no meta has shown. */
 const REFERENCE_LEDGERS = 1_000_000
 
 export class LedgerState {
@@ -70,7 +70,7 @@ export class LedgerState {
   settings: NetworkSettings = genesis
   /** Moved on by the offers that the real ledger made. */
   readonly offerIds = { last: 0n }
-  /** Whether the node emitted the events of classic operations and of fees. */
+  /** True if the node emitted the events of classic operations and of fees. */
   classicEvents = false
   readonly #known = new Set<string>()
   readonly #crypto: EngineCrypto
@@ -82,7 +82,7 @@ export class LedgerState {
     this.#crypto = crypto
   }
 
-  /** The settings a stream starts with: each as its first change shows it before. */
+  /** The settings at the beginning of a stream: each as its first change shows it before. */
   begin(ledgers: ReadonlyArray<Ledger>): void {
     const first = new Map<number, ConfigSettingEntry>()
     for (const { upgrades } of ledgers) {
@@ -96,7 +96,7 @@ export class LedgerState {
     for (const setting of first.values()) this.#readSampling(setting)
   }
 
-  /** Entries that the changes show as they were before, unless this state knows the key already. */
+  /** Adds entries in the state before the changes, unless this state already has the key. */
   seed(changes: ReadonlyArray<EntryChange>): void {
     for (const change of changes) {
       const entry = change.type === 3 ? change.state : change.type === 4 ? change.restored : undefined
@@ -109,8 +109,9 @@ export class LedgerState {
   }
 
   /**
-   * Entries that name the code of other contracts, which the nodes' own tests put into the ledger past every meta: what
-   * a transaction reads of them without any ledger having shown it names the one code that it reads beside it.
+   * Entries that refer to the code of other contracts, which the nodes' own tests put into the ledger without any meta:
+   * an entry that a transaction reads, and that no ledger has shown, refers to the one code that the transaction also
+   * reads.
    */
   seedReferences({ readOnly }: LedgerFootprint, ledgerSeq: number): void {
     const codes = readOnly.flatMap((key) => (key.type === 7 ? [key.contractCode.hash] : []))
@@ -143,12 +144,12 @@ export class LedgerState {
     for (const setting of configuration) this.#readSampling(setting)
   }
 
-  /** True when the network takes a sample of how large contract state is. */
+  /** True if the network takes a sample of the size of contract state. */
   isSampled(ledgerSeq: number): boolean {
     return this.settings.protocolVersion >= 23 && ledgerSeq % this.#samplePeriod === 0
   }
 
-  /** Bytes of all contract entries that are not evicted, as the network adds them up. */
+  /** Bytes of all contract entries that are not evicted, in the network's own sum. */
   get contractStateBytes(): number {
     let bytes = 0
     for (const { after } of this.store.changes())
@@ -156,7 +157,7 @@ export class LedgerState {
     return bytes
   }
 
-  /** The average size of contract state after a ledger, before which it was so large. */
+  /** The average size of contract state after a ledger; `sizeBefore` is the size before it. */
   averageSize(ledgerSeq: number, sizeBefore: bigint): bigint {
     if (this.isSampled(ledgerSeq)) {
       this.#window = [...this.#window.slice(1), sizeBefore]
@@ -174,8 +175,8 @@ export class LedgerState {
   }
 
   /**
-   * What is wrong about what a ledger evicts: it evicts entries of contracts with their times to live, and none that
-   * still lives.
+   * Errors in a ledger's evictions: it evicts entries of contracts together with their times to live, and no live
+   * entry.
    */
   compareEvicted(keys: ReadonlyArray<LedgerKey>, ledgerSeq: number): Array<string> {
     const evicted = new Set(keys.map(keyString))
@@ -195,8 +196,8 @@ export class LedgerState {
   }
 
   /**
-   * Evicted entries: temporary ones are gone, persistent ones stay known without their TTL, which is how the ledger
-   * sees the archive.
+   * Evicts entries: temporary ones are deleted, persistent ones stay without their TTL, which is how the ledger
+   * represents the archive.
    */
   evict(keys: ReadonlyArray<LedgerKey>): void {
     for (const key of keys) {
@@ -204,7 +205,7 @@ export class LedgerState {
     }
   }
 
-  /** Takes over what the header says. */
+  /** Takes over the header's values. */
   follow(header: xdr.LedgerHeaderWire): void {
     this.settings = {
       ...this.settings,

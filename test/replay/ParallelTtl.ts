@@ -1,6 +1,6 @@
-// Times to live in the parallel phase. The network lets no transaction of a stage see that another one extended an
-// entry that both only read; such extensions are merged at the end of the stage, the longest winning. A transaction
-// that may write the entry sees them immediately. This holds them back while a stream is replayed.
+// Times to live in the parallel phase. In the network no transaction of a stage sees that another one extended an entry
+// that both only read; such extensions are merged at the end of the stage, the longest winning. A transaction that may
+// write the entry sees them immediately. This class holds the extensions back while a stream is replayed.
 import { hasTtl, keyString, type KeyString, ttlKeyString } from "../../plugins/ledger-local/engine/state/LedgerKeys.ts"
 import type { EngineCrypto } from "../../plugins/ledger-local/engine/EngineCrypto.ts"
 import type { Store } from "../../plugins/ledger-local/engine/state/Store.ts"
@@ -32,7 +32,7 @@ export class ParallelTtl {
     this.#held.delete(id)
   }
 
-  /** Before a transaction of `stage` runs. */
+  /** Called before a transaction of `stage` runs. */
   enter(stage: number | undefined, footprint: LedgerFootprint | undefined): void {
     if (stage !== this.#stage) this.flush()
     this.#stage = stage
@@ -52,7 +52,7 @@ export class ParallelTtl {
     })
   }
 
-  /** At the end of a stage and of the ledger. */
+  /** Called at the end of a stage and of the ledger. */
   flush(): void {
     for (const id of [...this.#held.keys()]) this.#release(id)
     this.#stage = undefined

@@ -1,6 +1,6 @@
-// Counts what a replay did, per family: executed and identical, executed and different, and not executed with the
-// reason; every transaction of every stream is in exactly one of these, so that nothing passes in silence. And how
-// close metering came, per family and per host function.
+// Counts the results of a replay, per family: executed and identical, executed and different, and not executed with the
+// reason. Every transaction of every stream is in exactly one of these, so none is skipped silently. Also reports the
+// accuracy of metering, per family and per host function.
 import { paddedInstructions } from "../../plugins/ledger-local/rpc/simulationCost.ts"
 
 export type Verdict =
@@ -16,7 +16,7 @@ interface Row {
   unsupported: number
 }
 
-/** Sorts behind every family. */
+/** Sorts after every family. */
 const TOTAL = "~ all"
 
 const newRow = (): Row => ({ streams: 0, identical: 0, fees: 0, different: 0, unsupported: 0 })
@@ -57,7 +57,7 @@ const printTable = (title: string, rows: ReadonlyMap<string, Metering>, write: (
 
 export class Report {
   readonly #metering = new Map<string, Metering>()
-  /** By host function: of the calls that used it. */
+  /** By host function, over the calls that used it. */
   readonly #byHostFunction = new Map<string, Metering>()
   readonly #rows = new Map<string, Row>()
   readonly #reasons = new Map<string, number>()
@@ -84,17 +84,17 @@ export class Report {
     if (verdict.kind === "unsupported") this.#reasons.set(verdict.reason, (this.#reasons.get(verdict.reason) ?? 0) + 1)
   }
 
-  /** Ledgers whose own facts were compared: hashes, evictions, the size of the state. */
+  /** Ledgers with their own facts compared: hashes, evictions, the size of the state. */
   readonly ledgers = { checked: 0, different: 0 }
 
-  /** Takes what is different about a ledger as a whole. */
+  /** Adds the differences of a ledger as a whole. */
   addLedger(where: string, differences: ReadonlyArray<string>): void {
     this.ledgers.checked++
     if (differences.length > 0) this.ledgers.different++
     for (const what of differences) this.#differences.push(`${where}: ${what}`)
   }
 
-  /** Takes the instructions of one call, metered by us and by the real node. */
+  /** Adds the instructions of one call, metered by us and by the real node. */
   meter(group: string, own: number, real: number, hostCalls: Iterable<string> = []): void {
     const error = own / real - 1
     if (paddedInstructions(own, 0) < real) {
@@ -107,12 +107,12 @@ export class Report {
     for (const name of hostCalls) count(this.#byHostFunction, name, error)
   }
 
-  /** Executed transactions, and those of them whose diagnostic events came out word for word. */
+  /** Executed transactions, and those of them with identical diagnostic events. */
   readonly diagnostics = { reported: 0, identical: 0 }
-  /** The others, each with the first event that is not the same. */
+  /** The others, each with the first differing event. */
   readonly differing: Array<string> = []
 
-  /** Takes how the diagnostic events of a transaction compare: the first that is not the same, or undefined. */
+  /** Adds the comparison of a transaction's diagnostic events: the first differing one, or undefined. */
   compare(where: string, otherWords: string | undefined): void {
     this.diagnostics.reported++
     if (otherWords === undefined) this.diagnostics.identical++
@@ -122,13 +122,13 @@ export class Report {
   /** Calls for which a simulation would have declared less than the real node used. */
   readonly tooLow: Array<string> = []
 
-  /** Of the metered calls, the share within 2 %. */
+  /** Share of the metered calls within 2 %. */
   get meteredClosely(): number {
     const { close, calls } = this.#metering.get(TOTAL) ?? { close: 0, calls: 1 }
     return close / calls
   }
 
-  /** The tables of metered instructions against the real node's: by family, and by host function. */
+  /** The tables of metered instructions compared with the real node's: by family, and by host function. */
   printMetering(write: (line: string) => void, nameOf: (hostFunction: string) => string = (name) => name): void {
     printTable("instructions", this.#metering, write)
     const named = new Map([...this.#byHostFunction].map(([id, row]) => [nameOf(id), row]))

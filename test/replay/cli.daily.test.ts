@@ -1,4 +1,4 @@
-// The replay as a command: what it says without streams, and that it fails when a transaction comes out otherwise.
+// The replay as a command: its output without streams, and its failure if a transaction has a different result.
 import { execFileSync, spawnSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -28,7 +28,7 @@ const frames = (bytes: Buffer): Array<Buffer> => {
 
 type Meta = Extract<Parameters<typeof xdr.LedgerCloseMeta.schema.encode>[0], { v: 2 }>["v2"]
 
-/** The stream with its last ledger that has transactions changed. */
+/** The stream with a change to its last ledger that has transactions. */
 const reported = (bytes: Buffer, change: (meta: Meta) => Meta): Buffer => {
   const all = frames(bytes)
   const at = all.findLastIndex((frame) => {

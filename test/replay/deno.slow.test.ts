@@ -1,5 +1,4 @@
-// One engine on two runtimes: the replay on Deno ends with the very lines it ends with on Node. Needs the Deno of
-// `test/tools`.
+// One engine on two runtimes: the replay prints the same last lines on Deno as on Node. Needs the Deno of `test/tools`.
 import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
 import { describe, expect, it } from "vitest"

@@ -1,6 +1,6 @@
-// Golden vectors of our own recording: named calls of the asset contract on a fixed small ledger, with everything they
-// did. `node test/replay/golden.ts` records them anew; the test compares. They guard what the replay has proved, where
-// the streams are not at hand.
+// Golden vectors that we recorded: named calls of the asset contract on a fixed small ledger, with all their effects.
+// `node test/replay/golden.ts` records them again; the test compares. They guard the results of the replay where the
+// streams are not available.
 import { writeFileSync } from "node:fs"
 import { eventsFeeStroops, rentFeeStroops } from "../../plugins/ledger-local/engine/state/Fees.ts"
 import type { HostResult } from "../../plugins/ledger-local/engine/host/HostResult.ts"
@@ -82,7 +82,7 @@ const recorded = (result: HostResult): unknown => {
   }
 }
 
-/** What every named call does now. */
+/** The current effects of every named call. */
 export const recordGolden = (): Record<string, unknown> =>
   Object.fromEntries(Object.entries(cases).map(([name, run]) => [name, recorded(run(paidWorld()))]))
 

@@ -1,8 +1,8 @@
-// `npm run replay [-- --data DIR] [-- --only TEXT] [-- --protocol N]`: replays ledger streams of stellar-core
-// through the embedded ledger and prints three tables: by family how many transactions came out identical and how
-// close the metered instructions are to the real node's, and the latter by host function, over the calls that use
-// it. The last line is the total; the exit status is 1 when a supported transaction differs. Without streams it
-// says so and succeeds, because they are not part of the project.
+// `npm run replay [-- --data DIR] [-- --only TEXT] [-- --protocol N]`: replays ledger streams of stellar-core through
+// the embedded ledger and prints three tables: the number of identical transactions by family, the accuracy of metered
+// instructions compared with the real node's by family, and the same by host function, over the calls that use it. The
+// last line is the total; the exit status is 1 if a supported transaction differs. Without streams it prints a message
+// and succeeds, because they are not part of the project.
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync } from "node:fs"
 import { engineCrypto } from "../support/engineCrypto.ts"
@@ -16,10 +16,13 @@ const option = (name: string): string | undefined => {
   return at < 0 ? undefined : process.argv[at + 1]
 }
 
-/** A stream that takes longer is named, so that a contract that burns time is noticed. */
+/** A stream that takes longer is reported, so that a slow contract is noticed. */
 const SLOW_SECONDS = 3
 
-/** Long names of host functions by their short ones, where they lie beside the streams; else the short ones do. */
+/**
+ * Long names of host functions by their short ones, if the file is next to the streams; otherwise the short ones are
+ * used.
+ */
 const namesFile = new URL("../../../shared/data/soroban-host-functions.json", import.meta.url)
 const names: Readonly<Record<string, string>> = existsSync(namesFile) ? JSON.parse(readFileSync(namesFile, "utf8")) : {}
 const folder = option("--data") ?? sharedStreams

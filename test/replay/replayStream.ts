@@ -1,6 +1,6 @@
-// Replays one stream through the embedded ledger's whole way of applying a transaction: fee, preparation, operations,
-// refund. Each phase of each transaction runs on the real state before it, and what it changes is compared with what
-// the real node wrote, and so is the whole result: codes, success hash (return value and events) and the fee charged.
+// Replays one stream through the embedded ledger's complete application of a transaction: fee, preparation, operations,
+// refund. Each phase of each transaction runs on the real state before it, and its changes are compared with the real
+// node's, and so is the whole result: codes, success hash (return value and events) and the fee charged.
 import { Unsupported } from "../../plugins/ledger-local/engine/host/HostError.ts"
 import type { EngineCrypto } from "../../plugins/ledger-local/engine/EngineCrypto.ts"
 import type { ContractRuntime } from "../../plugins/ledger-local/engine/host/HostTypes.ts"
@@ -34,14 +34,17 @@ export interface ReplayOptions {
   readonly crypto: EngineCrypto
   readonly networkId: Uint8Array
   readonly contracts: ContractRuntime
-  /** What `contracts` reports of the host functions of a transaction; emptied before each. */
+  /** The report of `contracts` about the host functions of a transaction; emptied before each. */
   readonly hostCalls?: Set<string>
 }
 
-/** Protocols whose rules the engine follows: those since contract transactions are applied in parallel. */
+/** Protocols that the engine implements: those since contract transactions are applied in parallel. */
 const isFollowed = (protocolVersion: number): boolean => protocolVersion >= 23
 
-/** Real or own changes by key: the entry's XDR, or null when removed; and, apart, the entries as they were before. */
+/**
+ * Real or own changes by key: the entry's XDR, or null when removed; and, with a separate mark, the entries before the
+ * change.
+ */
 const byKey = (changes: ReadonlyArray<EntryChange>): Map<string, string | null> => {
   const result = new Map<string, string | null>()
   for (const change of changes) {
@@ -57,7 +60,7 @@ const byKey = (changes: ReadonlyArray<EntryChange>): Map<string, string | null> 
   return result
 }
 
-/** Marks the image of an entry before a change; no key's XDR begins so. */
+/** Marks an entry's state before a change; no key's XDR begins like this. */
 const BEFORE = "before "
 
 /** A ledger whose set was dropped, by the extension of its value. */
@@ -100,7 +103,7 @@ const compareChanges = (
 /** One transaction while its ledger is replayed. */
 interface Item {
   readonly placed: Placed | undefined
-  /** Its place in the order in which transactions were applied, from 0. */
+  /** Its place in the order of application, from 0. */
   readonly place: number
   readonly frame: Frame | undefined
   readonly processing: Ledger["processing"][number]
@@ -136,7 +139,7 @@ const whyUnsupported = (item: Item, protocolVersion: number): string | undefined
   return undefined
 }
 
-/** The node's measurements, which are no part of what a contract did. */
+/** The node's measurements, which are not effects of a contract. */
 const isMeasurement = ({ event }: DiagnosticEvent): boolean => symbolText(event.body.v0.topics[0]) === "core_metrics"
 
 const reported = (events: ReadonlyArray<DiagnosticEvent>): ReadonlyArray<DiagnosticEvent> =>
@@ -148,7 +151,7 @@ const words = (event: DiagnosticEvent | undefined): string => {
   return [...topics, data].map(valueText).join(" ").slice(0, 160)
 }
 
-/** Where the two nodes' diagnostics of a transaction differ, word for word; undefined when they do not. */
+/** The first textual difference between the two nodes' diagnostics of a transaction; undefined if there is none. */
 const firstOtherWords = ({ processing: { txApplyProcessing: real }, applying }: Item): string | undefined => {
   if (real.v !== 4) return "no diagnostic events"
   const theirs = reported(real.v4.diagnosticEvents)
@@ -160,7 +163,7 @@ const firstOtherWords = ({ processing: { txApplyProcessing: real }, applying }: 
   return undefined
 }
 
-/** The names a transaction is known by in a result: the hash of its outer envelope. */
+/** A transaction's id in a result: the hash of its outer envelope. */
 const hashOf = (
   { crypto, networkId }: Pick<ReplayOptions, "crypto" | "networkId">,
   { envelope }: Placed
@@ -186,7 +189,7 @@ const sameResult = (item: Item, own: ReturnType<typeof refund>): string | undefi
   )
 }
 
-/** What a call returned and emitted, from a meta of a version that has it; the success hash binds both as well. */
+/** The return value and events of a call, from a meta version that contains them; the success hash also covers both. */
 const compareEvents = (
   { processing: { txApplyProcessing: real } }: Item,
   { meta: own }: ReturnType<typeof refund>
@@ -258,13 +261,15 @@ class LedgerReplay {
     })
   }
 
-  /** A result without its envelope, or the other way round, is a difference; what has none is not executed. */
+  /**
+   * A result without its envelope, or the other way round, is a difference; a transaction without both is not executed.
+   */
   #match(item: Item): void {
     if (item.unsupported !== undefined || item.frame !== undefined) return
     item.differences.push(item.placed === undefined ? "a result without an envelope" : "an envelope without a frame")
   }
 
-  /** Runs a phase of ours on a copy of the state, unless the transaction is out already. */
+  /** Runs one of our phases on a copy of the state, unless the transaction has already been classified. */
   #phase(item: Item, body: (store: LedgerState["store"]) => void): void {
     if (item.unsupported !== undefined || item.frame === undefined) return
     try {
@@ -322,7 +327,7 @@ class LedgerReplay {
     this.#follow(after)
   }
 
-  /** Compares the instructions of a contract call that succeeded, at the protocols whose metering is followed. */
+  /** Compares the instructions of a successful contract call, for the protocols with supported metering. */
   #compareInstructions(item: Item): void {
     const { outcome, code } = item.applying!
     if (this.#context.settings.protocolVersion < METERED_SINCE || code !== TxCode.success || outcome.instructions === 0)
@@ -349,7 +354,8 @@ class LedgerReplay {
   replay(): void {
     for (const item of this.items) this.#match(item)
     for (const item of this.items) this.#charge(item)
-    // Classic transactions take their sequence numbers one by one, contract transactions all before the first of them.
+    // Classic transactions consume their sequence numbers one by one, contract transactions all before the first of
+    // them.
     const firstParallel = this.items.findIndex(({ placed }) => placed?.stage !== undefined)
     const classic = firstParallel < 0 ? this.items : this.items.slice(0, firstParallel)
     const parallel = firstParallel < 0 ? [] : this.items.slice(firstParallel)
@@ -365,14 +371,14 @@ class LedgerReplay {
   }
 }
 
-/** The hash of zeros of a set that validators voted to drop, and nothing was applied of (CAP-83). */
+/** The zero hash of a set that validators voted to drop, without applying anything of it (CAP-83). */
 const DROPPED_SET = new Uint8Array(32)
 
-/** What the header has to say of the transaction set. */
+/** The hash of the transaction set that the header must contain. */
 const setHash = (crypto: EngineCrypto, { header, envelopes }: Ledger, setBytes: Uint8Array): Uint8Array =>
   header.scpValue.ext.v === STELLAR_VALUE_EMPTY_TX_SET && envelopes.length === 0 ? DROPPED_SET : crypto.sha256(setBytes)
 
-/** A ledger's own facts that do not follow from its transactions, as far as they are known here. */
+/** Compares a ledger's own facts that do not follow from its transactions, as far as we can compute them. */
 const compareLedger = (
   { crypto, networkId }: ReplayOptions,
   ledger: Ledger,
@@ -415,7 +421,7 @@ export const replayStream = (file: StreamFile, options: ReplayOptions, report: R
   state.classicEvents = ledgers.some(({ processing }) =>
     processing.some(({ txApplyProcessing: meta }) => meta.v === 4 && meta.v4.events.length > 0)
   )
-  // Diagnostics are not compared with a node that was configured to emit none.
+  // Diagnostics are not compared if the node was configured to emit none.
   const reportsDiagnostics = ledgers.some(({ processing }) =>
     processing.some(({ txApplyProcessing: meta }) => meta.v === 4 && meta.v4.diagnosticEvents.length > 0)
   )

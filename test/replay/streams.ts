@@ -1,6 +1,6 @@
 // Ledger streams as stellar-core publishes them: record-marked LedgerCloseMeta frames, one file per test of its own
 // suite. Finds them in a folder (unpacked, or as `streams.tar.gz`, which is unpacked once into a temporary folder)
-// together with the index that names each file. Where there are none the caller says so and skips.
+// together with the index that names each file. Without streams the caller prints a message and skips.
 import { execFileSync } from "node:child_process"
 import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -13,13 +13,13 @@ export interface StreamFile {
   readonly path: string
   /** The suite: the folder's name. */
   readonly suite: string
-  /** The test's name, or the file's when the index does not know it. */
+  /** The test's name, or the file's if the index does not contain it. */
   readonly name: string
   /** The family that a table groups by: the name up to its first hyphen. */
   readonly family: string
 }
 
-/** Where the shared streams lie, seen from the project's root. */
+/** The folder of the shared streams. */
 export const sharedStreams = new URL("../../../shared/data/ledger-streams", import.meta.url).pathname
 
 type Index = Readonly<Record<string, Readonly<Record<string, string>>>>
@@ -53,7 +53,7 @@ const xdrFiles = (folder: string): Array<string> =>
     return entry.isDirectory() ? xdrFiles(path) : entry.name.endsWith(".xdr") ? [path] : []
   })
 
-/** Every stream below `folder`, or undefined when there is no such folder or nothing in it. */
+/** Every stream below `folder`; undefined if the folder does not exist or is empty. */
 export const findStreams = (folder: string): ReadonlyArray<StreamFile> | undefined => {
   if (!existsSync(folder) || !statSync(folder).isDirectory()) return undefined
   const root = unpacked(folder)
@@ -89,9 +89,11 @@ export interface Ledger {
   readonly processing: ReadonlyArray<Processing>
   readonly upgrades: ReadonlyArray<{ readonly changes: ReadonlyArray<xdr.LedgerEntryChangeWire> }>
   readonly evicted: ReadonlyArray<xdr.LedgerKeyWire>
-  /** The transaction set as XDR, whose hash the header has; absent for sets of the first kind. */
+  /** The transaction set as XDR, which the header's hash covers; absent for sets of the first kind. */
   readonly setBytes: Uint8Array | undefined
-  /** The average size of contract state by which writing is priced, as the node reports it with the ledger. */
+  /**
+   * The average size of contract state that determines the price of writing, as the node reports it with the ledger.
+   */
   readonly stateSizeBytes: bigint | undefined
 }
 
@@ -124,7 +126,7 @@ const ledgerOf = (meta: xdr.LedgerCloseMetaWire): Ledger => {
   }
 }
 
-/** The protocol that a stream ends at. */
+/** The protocol at the end of a stream. */
 export const lastProtocol = (file: StreamFile): number | undefined => {
   let last: number | undefined
   for (const { header } of readLedgers(file)) last = header.ledgerVersion

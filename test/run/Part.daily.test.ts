@@ -23,7 +23,7 @@ const counts = (passed: number, failed: number, testResults: ReadonlyArray<unkno
     JSON.stringify({ numPassedTests: passed, numFailedTests: failed, numPendingTests: 2, numTodoTests: 1, testResults })
   )
 
-/** A part whose report this file writes, as vitest would. */
+/** A part with a report written by this file in vitest's format. */
 const runBy = (runner: string): Part => ({
   name: "part",
   command: process.execPath,
@@ -32,7 +32,7 @@ const runBy = (runner: string): Part => ({
   minutesMax: 1
 })
 
-/** As continuous integration runs it, or as a developer does. */
+/** On continuous integration, or on a developer's machine. */
 const onMachine = async (machine: "own" | "shared", part: Part) => {
   const before = process.env["CI"]
   try {
@@ -155,7 +155,7 @@ describe("a part", () => {
   })
 
   it("retries only files with failures, and only on a shared machine", async () => {
-    // Fails in two files at first; the file that is named fails again when it is `bad`.
+    // At first it fails in two files. When only one file is run again, it fails if it is `bad`.
     const runner = join(folder, "runner.mjs")
     writeFileSync(
       runner,
@@ -208,7 +208,7 @@ describe("a part", () => {
 
 describe("the plans", () => {
   it("allow a part twice its time on slow machines within limits", () => {
-    // Continuous integration ends after 90 minutes, and both plans together take up to 60 where nothing hangs.
+    // Continuous integration ends after 90 minutes, and the two plans need up to 60 if nothing hangs.
     for (const part of [...stepsOf("daily", "deno"), ...stepsOf("full", "deno")].flat(2)) {
       expect(part.minutesMax, part.name).toBeLessThanOrEqual(33)
     }

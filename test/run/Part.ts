@@ -1,5 +1,5 @@
-// A part of a test run: one program with its time limit, and how its figures are read. A program without figures counts
-// as one test; one that should report tests and reports none has failed, whatever its exit status.
+// A part of a test run: one program with its time limit, and the way to read its figures. A program without figures
+// counts as one test. A program that should report tests and reports none has failed, even with exit status 0.
 import { readFileSync } from "node:fs"
 
 export interface Counts {
@@ -9,8 +9,7 @@ export interface Counts {
 }
 
 /**
- * How a part's figures are found: its exit status alone, the JSON report of vitest, or a last line `N passed, N
- * failed`.
+ * The source of a part's figures: only its exit status, the JSON report of vitest, or a last line `N passed, N failed`.
  */
 export type Figures = "status" | "vitest" | "last-line"
 
@@ -25,11 +24,11 @@ export interface Part {
 }
 
 export interface Ended {
-  /** Exit status; null when a signal ended it. */
+  /** Exit status; null after a signal. */
   readonly status: number | null
-  /** The last line that was written, without colours. */
+  /** The last line of its output, without colors. */
   readonly lastLine: string
-  /** The file to which vitest writes its report. */
+  /** The file for vitest's report. */
   readonly reportFile: string
 }
 
@@ -51,18 +50,18 @@ interface VitestReport {
   }>
 }
 
-/** A failure that no counted test accounts for is a failure of its own. */
+/** A failed exit status without a failed test counts as one more failure. */
 const honest = (counts: Counts, status: number | null): Counts =>
   status === 0 || counts.failed > 0 ? counts : { ...counts, failed: 1 }
 
 // eslint-disable-next-line no-control-regex
 export const colours = /\u001b\[[0-9;]*m/g
 
-/** At most two lines of what a test said, so that a long difference does not bury the next name. */
+/** At most two lines of a test's message, so that a long difference does not hide the next name. */
 const saidBy = (message: string | undefined): string =>
   (message ?? "").replace(colours, "").trim().split("\n").slice(0, 2).join(" ").slice(0, 300)
 
-/** The test files of a vitest report in which something failed, from the root; none without a report. */
+/** The test files of a vitest report that failed, relative to the root; empty without a report. */
 export const failedFilesOf = (reportFile: string, root: string): ReadonlyArray<string> => {
   try {
     const { testResults } = JSON.parse(readFileSync(reportFile, "utf8")) as VitestReport
@@ -74,7 +73,7 @@ export const failedFilesOf = (reportFile: string, root: string): ReadonlyArray<s
   }
 }
 
-/** Each test of a vitest report that failed, with its file and the beginning of what it said; none without a report. */
+/** Each failed test of a vitest report, with its file and the beginning of its message; empty without a report. */
 export const failuresOf = (reportFile: string, root: string): ReadonlyArray<string> => {
   try {
     const { testResults } = JSON.parse(readFileSync(reportFile, "utf8")) as VitestReport
@@ -90,8 +89,9 @@ export const failuresOf = (reportFile: string, root: string): ReadonlyArray<stri
 }
 
 /**
- * The failures of a program without a report: lines that begin with `FAILED`, `FAIL` or `FAILS` and up to sixty after
- * each, as far as the next such line or one that begins with `ok`. Each on one line, its beginning and end.
+ * The failures of a program without a report: lines that begin with `FAILED`, `FAIL` or `FAILS`, with up to sixty lines
+ * after each, until the next such line or a line that begins with `ok`. Each is shortened to one line, with its
+ * beginning and end.
  */
 export const errorsOf = (output: string): ReadonlyArray<string> =>
   (output.replace(colours, "").match(/^ *FAIL(?:ED|S)?\b.*(?:\n(?!(?: *FAIL|ok )).*){0,60}/gm) ?? []).map((error) => {

@@ -1,6 +1,6 @@
-// What the plans consist of. `check` is for every few minutes, `daily` is `npm test`, `full` is what is too long for
-// every day, `sample` what continuous integration runs of that. A new suite of tests needs nothing here, because vitest
-// finds files by name; a program of its own needs a line.
+// The parts of the plans. `check` is for every few minutes, `daily` is `npm test`, `full` has the tests that are too
+// long for every day, `sample` is the share of it that continuous integration runs. A new suite of tests needs no
+// change here, because vitest finds files by name; a separate program needs a line.
 import process from "node:process"
 import type { Part } from "./Part.ts"
 
@@ -8,7 +8,7 @@ export type PlanName = "check" | "daily" | "full" | "sample"
 
 const node = process.execPath
 
-/** The compiler with Effect's own checker in it, and what it learned last time. */
+/** The compiler with Effect's own checker in it, and its incremental cache. */
 const types: Part = {
   name: "types and effects",
   command: node,
@@ -37,9 +37,9 @@ const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vites
 
 const both = { TOLLKEEPER_TEST_DATABASES: "pglite,postgres" }
 /**
- * What is run on either database runs on both under Node, and on PostgreSQL under Deno, for twice of everything would
- * be a third of the time. The facilitator of a test that names no database has PostgreSQL on Node, where opening an
- * embedded one would be a quarter of the work, and the embedded one on Deno.
+ * Tests for either database run on both under Node, and on PostgreSQL under Deno, because running everything twice
+ * would take a third of the time. A test that names no database uses PostgreSQL on Node, where opening an embedded one
+ * would be a quarter of the work, and the embedded one on Deno.
  */
 const databasesOn = {
   Node: { ...both, TOLLKEEPER_TEST_FACILITATORS: "postgres" },
@@ -48,8 +48,8 @@ const databasesOn = {
 const databaseWords = { Node: "PGlite and PostgreSQL", Deno: "PostgreSQL", pglite: "PGlite", postgres: "PostgreSQL" }
 
 /**
- * Every test but the slow ones on one runtime: the fast files, which compute, and those of whole processes, which wait
- * about as long.
+ * Every test except the slow ones on one runtime: the fast files, which compute, and those of whole processes, which
+ * wait about as long.
  */
 const onRuntime = (runtime: "Node" | "Deno", command: string, words: ReadonlyArray<string>) => {
   const part = { command, args: [...words, ...vitest], figures: "vitest" } as const
@@ -57,12 +57,12 @@ const onRuntime = (runtime: "Node" | "Deno", command: string, words: ReadonlyArr
   const fast: Part = {
     ...part,
     name: `fast tests on ${runtime}, ${databaseWords[runtime]}`,
-    // They grow to two gigabytes each on Deno, and run beside tests of processes.
+    // They grow to two gigabytes each on Deno, and run in parallel with process tests.
     args: [...part.args, "--maxWorkers=2"],
     env: { ...env, TOLLKEEPER_TEST_FAST: "only" },
     minutesMax: 15
   }
-  /** Those of the tests of processes that `test/vitest.config.ts` has by this name; on one database alone, if named. */
+  /** The process tests of this name in `test/vitest.config.ts`; on one database only, if given. */
   const processes = (which: "house" | "plugins" | "platform" | "others", database?: "pglite" | "postgres"): Part => ({
     ...part,
     name: `process tests on ${runtime}, ${databaseWords[database ?? runtime]}: ${which}`,
@@ -77,7 +77,7 @@ const onRuntime = (runtime: "Node" | "Deno", command: string, words: ReadonlyArr
   return { fast, processes }
 }
 
-/** Of the tests of processes those of the plugins on each database apart. */
+/** Among the process tests, those of the plugins run separately on each database. */
 const onNode = () => {
   const { fast, processes } = onRuntime("Node", node, [])
   return {
@@ -88,7 +88,7 @@ const onNode = () => {
   }
 }
 
-/** Of the tests of processes those that meet the platform itself, and the others, apart. */
+/** Among the process tests, tests of the platform itself run separately from the others. */
 const onDeno = (deno: string) => {
   const { fast, processes } = onRuntime("Deno", deno, ["run", "-A"])
   return { fast, ofPlatform: processes("platform"), others: processes("others") }
@@ -97,7 +97,7 @@ const onDeno = (deno: string) => {
 const fast: Part = {
   name: "fast tests on PGlite",
   command: node,
-  // A third would only import everything once more: these compute.
+  // A third worker would only import everything once more, since these tests compute.
   args: [...vitest, "--maxWorkers=2"],
   env: { TOLLKEEPER_TEST_FAST: "only" },
   figures: "vitest",
@@ -177,7 +177,7 @@ const chaos: Part = {
   minutesMax: 12
 }
 
-/** Part of the files, another one each day: all of them within `parts` days. */
+/** A share of the files, another one each day: all of them within `parts` days. */
 const dailyShare = (part: Part, parts: number): Part => {
   const share = (Math.floor(Date.now() / 86_400_000) % parts) + 1
   return {
@@ -188,8 +188,8 @@ const dailyShare = (part: Part, parts: number): Part => {
 }
 
 /**
- * What continuous integration runs of the full plan, within 50 minutes together with `npm test`: all of what meets
- * other programs, a share of what a platform or database alone makes different, fewer seeds.
+ * The part of the full plan that continuous integration runs, within 50 minutes together with `npm test`: all tests
+ * with other programs, a share of the tests that differ only by platform or database, fewer seeds.
  */
 const sampleSteps = (deno: string): ReadonlyArray<Step> => {
   const conforming = conformanceOnDeno(deno)
@@ -210,15 +210,16 @@ const sampleSteps = (deno: string): ReadonlyArray<Step> => {
 
 /** Parts that run one after another. */
 type Lane = ReadonlyArray<Part>
-/** Lanes that run beside each other. */
+/** Lanes that run in parallel. */
 export type Step = ReadonlyArray<Lane>
 
 /**
- * The steps of a plan, one after another. What computes (the checks of the sources, the fast tests, the search for
- * states that break money) runs beside what waits for processes and ledgers. The slow tests have the machine to
- * themselves, since some of them measure. Of the tests of processes those that meet the platform run on Deno every day,
- * and all others, whose code is the same on both runtimes, in the full run; the plugins' run on PostgreSQL every day,
- * and on the embedded database, which opens for each, in the full run. `deno` is the program to use as Deno.
+ * The sequential steps of a plan. Computing parts (the checks of the sources, the fast tests, the search for states
+ * that break money) run in parallel with parts that wait for processes and ledgers. The slow tests have the machine to
+ * themselves, since some of them measure. Among the process tests, those that use the platform run on Deno every day;
+ * all others, with the same code on both runtimes, run on Deno in the full run. The plugins' tests run on PostgreSQL
+ * every day, and on the embedded database, which each test has to open, in the full run. `deno` is the program to use
+ * as Deno.
  */
 export const stepsOf = (plan: PlanName, deno: string): ReadonlyArray<Step> => {
   const checks = [format, lint, types]

@@ -1,5 +1,5 @@
-// Runs one part in a process group of its own, passes its output on, and ends the whole group when the part takes too
-// long or the run is stopped, so that no server of a test outlives it. Parts may run beside each other.
+// Runs one part in a separate process group, forwards its output, and ends the whole group if the part takes too long
+// or the run is stopped, so that no server of a test outlives it. Parts may run in parallel.
 import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -11,9 +11,9 @@ export interface Result {
   readonly part: Part
   readonly counts: Counts
   readonly seconds: number
-  /** Which tests failed, where the program reports that, and that the part was stopped, where it was. */
+  /** The failed tests, if the program reports them, and a note if the part was stopped. */
   readonly failures: ReadonlyArray<string>
-  /** The test files in which something failed. */
+  /** The test files with a failure. */
   readonly failedFiles: ReadonlyArray<string>
 }
 
@@ -45,10 +45,13 @@ const environment = (part: Part): NodeJS.ProcessEnv => ({
   ...part.env
 })
 
-/** Where a part's output goes: through as it comes, or printed whole when the part has ended, beside a passed one. */
+/**
+ * `passed`: the part's output is printed immediately. `held`: it is printed as a whole after the part has ended,
+ * because another part prints.
+ */
 export type Output = "passed" | "held"
 
-/** Characters of a part's output that are searched for failures. */
+/** Maximum characters of a part's output that are searched for failures. */
 const saidMax = 1_000_000
 
 const runOnce = (part: Part, output: Output): Promise<Result> =>
@@ -101,25 +104,24 @@ const runOnce = (part: Part, output: Output): Promise<Result> =>
       report(`${part.command}: ${error.message}\n`, process.stderr)
       end(1)
     })
-    // The exit alone: a server that outlives its test may keep the pipes open, and is ended with the group.
+    // Only the exit counts: a server that outlives its test may keep the pipes open, and is ended with the group.
     child.once("exit", (status) => setImmediate(end, status))
   })
 
-/** Where more files than these fail, it is no mood of the machine. */
+/** If more files than these fail, the machine is not the cause. */
 const filesAgainMax = 8
 
 /**
- * Runs the part to its end; never rejects. A shared machine may starve a facilitator once: where `CI` is set, test
- * files in which something failed run again, by themselves in a new process, and what fails there has failed. Vitest
- * could try each test again where it failed, but `layer` of `@effect/vitest` counts such a test twice, and ends its
- * services before the last test of its block.
+ * Runs the part to its end; never rejects. A shared machine may starve a facilitator once: if `CI` is set, test files
+ * with a failure run again in a new process, and a second failure counts. Vitest could retry each failed test in place,
+ * but `layer` of `@effect/vitest` counts such a test twice, and ends its services before the last test of its block.
  */
 export const runPart = async (part: Part, output: Output = "passed"): Promise<Result> => {
   const first = await runOnce(part, output)
   const { failedFiles } = first
   if (process.env["CI"] !== "true" || failedFiles.length === 0 || failedFiles.length > filesAgainMax) return first
   for (const failure of first.failures) console.log(`\ntried again: ${part.name}: ${failure}`)
-  // A share is of all files: of a few it would leave most out, and of one Vitest refuses it.
+  // A share applies to all files: it would exclude most of a few files, and Vitest refuses it for a single one.
   const whole = part.args.filter((arg) => !arg.startsWith("--shard="))
   const again = await runOnce({ ...part, args: [...whole, ...failedFiles] }, output)
   const healed = Math.max(0, first.counts.failed - again.counts.failed)

@@ -1,7 +1,7 @@
-// Runs all parts of a plan even when some fail, prints the time and figures of each, and ends with the line `N passed,
-// N failed` over all of them; the exit status is 1 when anything failed. Words after the plan keep only the parts whose
+// Runs all parts of a plan even if some fail, prints the time and figures of each, and ends with the line `N passed, N
+// failed` over all of them; the exit status is 1 if anything failed. Arguments after the plan keep only the parts whose
 // names contain one of them: `npm test -- deno`. Failures are listed again at the end, by name, and appended to the
-// file that `TOLLKEEPER_TEST_FAILURES` names, for a caller that sees the last lines of several runs.
+// file in `TOLLKEEPER_TEST_FAILURES`, for a caller that only sees the last lines of several runs.
 import { appendFileSync, existsSync } from "node:fs"
 import { join } from "node:path"
 import process from "node:process"
@@ -18,7 +18,7 @@ if (!plans.includes(plan)) {
   process.exit(2)
 }
 
-/** Deno from the tools, else the machine's own. */
+/** Deno from the tools, otherwise the machine's own. */
 const deno = ((): string => {
   const installed = join(root, "test", "tools", "node_modules", "@deno", "linux-x64-glibc", "deno")
   return existsSync(installed) ? installed : "deno"
@@ -42,7 +42,7 @@ const runLane = async (parts: ReadonlyArray<Part>, output: Output): Promise<Read
   }
   return results
 }
-// At most one lane prints while it runs, or the part of a line would be unknown.
+// At most one lane prints while it runs, otherwise a line's part would be unclear.
 const runStep = async (lanes: Step): Promise<ReadonlyArray<Result>> =>
   (await Promise.all(lanes.map((parts, lane) => runLane(parts, lane === 0 ? "passed" : "held")))).flat()
 const results: Array<Result> = []

@@ -1,6 +1,6 @@
-// Checks the types, and with them the rules of Effect's own checker, which is built into the compiler that its package
-// brings. The result for each file is kept beside the packages, so that a second run checks only what depends on a
-// change; a missing or corrupt record only costs the time.
+// Checks the types, together with the rules of Effect's own checker, which is built into its package's compiler. The
+// result for each file is cached next to the packages, so that a second run only checks files that depend on a change;
+// a missing or corrupt cache only costs time.
 import { become, root } from "../../runtime/bootstrap.mjs"
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"

@@ -1,4 +1,4 @@
-// Log lines on their way to a stream: none lost, none out of its order, and few writes.
+// Buffered log lines: none is lost or reordered, and there are few writes.
 import { describe, expect, it } from "@effect/vitest"
 import { makeLineWriter } from "../../runtime/LineWriter.ts"
 

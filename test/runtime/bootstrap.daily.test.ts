@@ -11,7 +11,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const entry = (version: string, more = {}) => ({ version, integrity: `sha512-${version}`, ...more })
 
-/** A folder with a lockfile, and npm's record of what it installed. */
+/** A folder with a lockfile, and npm's record of its installation. */
 const project = (expected: object, present?: object): string => {
   const path = mkdtempSync(join(folder, "project-"))
   writeFileSync(join(path, "package-lock.json"), JSON.stringify({ packages: { "": {}, ...expected } }))
@@ -71,7 +71,7 @@ describe("a program in another's place", () => {
       `process.on("${signal}", () => process.exit(3)); setInterval(() => {}, 1_000); console.log("up")`
     )
     await once(child.stdout, "data")
-    // Not `child.kill`, after which Deno reports the signal and not the status.
+    // Not `child.kill`: after it, Deno reports the signal and not the status.
     process.kill(child.pid!, signal)
     expect((await once(child, "exit"))[0]).toBe(3)
   })

@@ -1,4 +1,4 @@
-// `check-seller` at every seller of ours and at one with the faults that it searches for; its exit code and JSON.
+// `check-seller` at all of our sellers and at one with the faults that it searches for; its exit code and JSON.
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFile, spawn, spawnSync } from "node:child_process"
@@ -43,13 +43,13 @@ const sellByPython = (facilitator: Facilitator, payTo: string) =>
     ({ child }) => Effect.sync(() => child.kill())
   )
 
-/** It settles nothing but the first time, works for each request, and opens any page to any payment. */
+/** It settles only the first time, does the work for each request, and opens any page for any payment. */
 const careless = (terms: object) =>
   createServer((request, response) => {
     const header = request.headers["payment-signature"]
     const body = { x402Version: 2, accepts: [terms], resource: { url: request.url } }
     if (header === undefined) return void response.writeHead(402, { "payment-required": encode(body) }).end("{}")
-    // A header that is no payment ends in its error handler.
+    // A header that is not a payment ends in its error handler.
     if (!/transaction/.test(Buffer.from(String(header), "base64").toString())) return void response.writeHead(500).end()
     const receipt = encode({ success: true, transaction: String(Math.random()), network: "stellar:testnet" })
     response.writeHead(200, { "payment-response": receipt }).end(String(Math.random()))

@@ -1,4 +1,4 @@
-// The program as a user starts it: what it refuses before a port opens, what it says, and one whole payment through it.
+// The program as a user starts it: its refusals before a port opens, its output, and one whole payment through it.
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { execFile, spawn } from "node:child_process"
@@ -17,7 +17,7 @@ import { freePort } from "../support/freePort.ts"
 import { testnetUsdc } from "../support/buyer.ts"
 import { askFriendbot } from "../support/rpcCall.ts"
 
-// Each test here starts whole processes, some of them several: ten times what they take on a quiet machine.
+// Each test here starts whole processes, some of them several, so the timeout is ten times the time on a quiet machine.
 vi.setConfig({ testTimeout: 240_000 })
 
 const folder = mkdtempSync(join(tmpdir(), "tollkeeper-cli-"))
@@ -32,7 +32,7 @@ const run = (...args: ReadonlyArray<string>) =>
     (error) => ({ status: Number(error.code), stdout: String(error.stdout), stderr: String(error.stderr) })
   )
 
-/** Starts a facilitator on free ports over a state folder, and waits for its greeting. */
+/** Starts a facilitator on free ports over a state folder, and waits for its startup banner. */
 const start = async (state: string, args: ReadonlyArray<string> = [], env: Record<string, string> = {}) => {
   const ledgerPort = await freePort()
   const ports = ["--port", "0", "--ledger-port", String(ledgerPort), "--ledger-https-port", "0"]
@@ -182,7 +182,7 @@ describe("a command line that cannot be understood", () => {
   })
 })
 
-/** What the system shows of a process's beginning, word by word; nothing where it shows none. */
+/** The system's view of a process's arguments or environment, word by word; empty if the system shows none. */
 const shown = (pid: number, what: "cmdline" | "environ"): ReadonlyArray<string> =>
   existsSync(`/proc/${pid}/${what}`) ? readFileSync(`/proc/${pid}/${what}`, "utf8").split("\0") : []
 
@@ -205,7 +205,7 @@ describe("tollkeeper start", () => {
       ...args
     )
     expect([status, stdout]).toEqual([1, expect.not.stringContaining("facilitator ")])
-    // Where its log is collected, the refusal is a line of it.
+    // If its log is collected, the refusal is one of its lines.
     const lines = stderr
       .trimEnd()
       .split("\n")
@@ -299,8 +299,16 @@ describe("tollkeeper start", () => {
     expect(paid.stdout).toContain(`Facilitator  ${url}`)
     expect(paid.stdout).toContain("success on ledger:testnet")
     expect(await stop()).toBe(0)
-    expect((await run("reset", "--state", state, "--yes")).stdout).toContain("is gone")
+    expect((await run("reset", "--state", state, "--yes", "--reason", "a new start")).stdout).toContain("is gone")
     expect(existsSync(state)).toBe(false)
+    // The act is left beside the folder, for the trail of the next start over it.
+    const left = await run("acts", "--state", state, "--json")
+    expect(JSON.parse(left.stdout)).toMatchObject({ action: "reset", reason: "a new start", outcome: "done" })
+    const again = await start(state)
+    const trail = await run("acts", "--state", state, "--json")
+    expect(JSON.parse(trail.stdout)).toMatchObject({ action: "reset", reason: "a new start", outcome: "done" })
+    expect(existsSync(`${state}.acts.jsonl`)).toBe(false)
+    expect(await again.stop()).toBe(0)
   })
 
   it("reads the callers' keys from the variable that the profile names [S241]", async () => {

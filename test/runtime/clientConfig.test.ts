@@ -1,5 +1,5 @@
-// What `tollkeeper tools --print-config` prints for each client. The registry's entry is held to the rules of its
-// published schema (`server.schema.json` of 2025-12-11), as far as a server at a public address is concerned.
+// The output of `tollkeeper tools --print-config` for each client. The registry's entry is checked against the rules of
+// its published schema (`server.schema.json` of 2025-12-11), as far as they concern a server at a public address.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Ajv } from "ajv"
@@ -42,7 +42,7 @@ const remote = {
 const entrySchema = {
   type: "object",
   required: ["name", "description", "version"],
-  // The schema itself lets other members pass; the registry does not need any.
+  // The schema itself allows other members; the registry does not need any.
   additionalProperties: false,
   properties: {
     $schema: { const: "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json" },
@@ -87,7 +87,7 @@ it.effect("a hosted server's registry entry equals the example and follows the s
       remotes: [{ type: "streamable-http", url: "https://tools.example.com/mcp" }, { type: "sse" }]
     })
     expect(text).not.toContain("0123456789abcdef")
-    // Without keys no client is asked for one.
+    // Without keys, the entry asks no client for one.
     expect(asJson(yield* printed("registry", place)).remotes[0]).not.toHaveProperty("headers")
     for (const wrong of [{ name: "tollkeeper" }, { description: "x".repeat(101) }, { version: "^0.1.0" }])
       expect(isEntry({ ...asJson(text), ...wrong })).toBe(false)
@@ -153,7 +153,7 @@ it.effect("a client that starts the server passes secrets by name only [S252]", 
     const shared = { set: [...paying, "budget.store=postgres"] }
     expect(yield* printed("codex", shared)).toContain('env_vars = ["TOOLS_PAYER_SECRET","DATABASE_URL"]')
     expect(asJson(yield* printed("any", {})).mcpServers.tollkeeper).not.toHaveProperty("env")
-    // A secret that is read from a file here is read from that file there.
+    // If a secret is read from a file here, the client's process reads it from that file too.
     const file = (yield* Path.Path).join(yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped(), "seed")
     yield* (yield* FileSystem.FileSystem).writeFileString(file, seed)
     const filed = yield* printed("any", { set: paying }, { TOOLS_PAYER_SECRET_FILE: file })

@@ -14,7 +14,7 @@ import { loadProfile } from "../../runtime/profile.ts"
 const noSecret = () => Option.none()
 const declared = declaredSettings({ tree: {}, secret: noSecret })
 
-/** Everything that is set below a tree, defaults included. */
+/** All settings of a tree, defaults included. */
 const settingsOf = (tree: Readonly<Record<string, unknown>>) =>
   Effect.map(
     Effect.forEach([...declared.sections], ([name, section]) =>
@@ -110,10 +110,10 @@ it.effect("the hosted profile waits 5 s for a model and pays nothing [S30, S296]
     expect((yield* profileOf("hosted")).values["search"].semantic.timeout_ms).toBe(5_000)
     const { plugins, tree, values } = yield* profileOf("tools-hosted")
     expect([plugins, values["signer"].mode, values["transport"]]).toEqual([["mcp-tools"], "none", "http"])
-    // It listens on this machine alone until keys or a host are set.
+    // It listens only on this machine until keys or a host are set.
     expect(values["http"].host).toBeUndefined()
     expect(Object.keys(tree["networks"] as object)).toEqual(["ledger:testnet"])
-    // Neither a database nor a ledger, nor anything that signs, comes in by need.
+    // It requires no database, no ledger, and nothing that signs.
     const started = yield* select(makeCatalogue({ tree, secret: noSecret }), plugins)
     expect(started.map(({ id }) => id)).toEqual(["settings", "supervisor", "config", "mcp-tools"])
   })

@@ -1,6 +1,6 @@
-// The files of `runtime/deploy/` as far as a machine without a container runtime, a cluster and a running systemd can
-// check: Kustomize renders the manifests, systemd reads the unit, the image's files are there, and the command that
-// image, manifests, compose file and unit agree on really runs: from a read-only copy of what the image holds, as
+// Tests the files of `runtime/deploy/` as far as possible on a machine without a container runtime, a cluster and a
+// running systemd: Kustomize renders the manifests, systemd reads the unit, and the image's files exist. The command
+// that image, manifests, compose file and unit share really runs: from a read-only copy of the image's content, as
 // another user, with secrets in files, until it has settled a payment and is stopped.
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted, Schedule } from "effect"
@@ -24,7 +24,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url))
 const at = (path: string) => join(root, "runtime/deploy", path)
 const read = (path: string) => readFileSync(at(path), "utf8")
 
-/** Whether the machine has a program; says so when it has not. */
+/** True if the machine has a program; prints a message if it does not. */
 const has = (program: string): boolean => {
   const found = (process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, program)))
   if (!found) console.warn(`skipped: there is no ${program} on PATH`)
@@ -41,7 +41,7 @@ const hasCompose = (): boolean => {
   }
 }
 
-/** Whether this user may bind folders in a mount namespace of its own. */
+/** True if this user may bind folders in a separate mount namespace. */
 const canMount = (): boolean => {
   try {
     execFileSync("unshare", ["-m", "mount", "--bind", "/tmp", "/tmp"], { stdio: "ignore" })
@@ -67,7 +67,7 @@ const instruction = (stage: string, word: string): string =>
   stages[stage]!.findLast((line) => line.startsWith(`${word} `))!.slice(word.length + 1)
 const wordsOf = (stage: string, word: string) => JSON.parse(instruction(stage, word)) as ReadonlyArray<string>
 
-/** What a stage takes from the project. */
+/** The files that a stage copies from the project. */
 const copiedBy = (stage: string): ReadonlyArray<string> =>
   stages[stage]!.flatMap((line) => (/^COPY (?!--from)(.+) \S+$/.exec(line)?.[1] ?? "").split(" ").filter(Boolean))
 
@@ -91,7 +91,7 @@ describe("the deployments", () => {
     const { environment, secrets, volumes } = compose.services.facilitator
     expect([secrets, volumes]).toEqual([undefined, expect.arrayContaining(["./secrets:/run/secrets/tollkeeper:ro"])])
     for (const path of Object.values<string>(environment)) expect(dirname(path)).toBe("/run/secrets/tollkeeper")
-    // systemd copies credentials at the start alone.
+    // systemd copies credentials only at the start.
     expect(unit).not.toMatch(/^(Load|Set|Import)Credential/m)
     expect(unit).toMatch(/^ExecReload=\S+node .*cli\.mjs keys reread .*--state \/var\/lib\/tollkeeper$/m)
     expect(unit).toMatch(/^SupplementaryGroups=tollkeeper-keys$/m)
@@ -166,7 +166,7 @@ describe("the deployments", () => {
     const [container] = pod.containers
     const labels = spec.template.metadata.labels
     expect(labels).toEqual({ "app.kubernetes.io/name": "tollkeeper" })
-    // A selector that is empty would take in every pod of the namespace.
+    // An empty selector would include every pod of the namespace.
     for (const selector of [
       spec.selector.matchLabels,
       kind("Service").spec.selector,
@@ -204,18 +204,18 @@ describe("the deployments", () => {
   it.skipIf(!has("systemd-analyze"))("are a unit that systemd takes, and finds well shut off", () => {
     const folder = mkdtempSync(join(tmpdir(), "tollkeeper-unit-"))
     const file = join(folder, "tollkeeper.service")
-    // systemd wants a program that is there.
+    // systemd requires an existing program.
     writeFileSync(file, unit.replaceAll("/usr/bin/node", process.execPath))
     const run = (...words: ReadonlyArray<string>) =>
       execFileSync("systemd-analyze", words, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })
     expect(run("verify", "--man=no", file)).toBe("")
-    // Its exposure, of 10 at most; it ends with 1 above the threshold, which is in tenths.
+    // Its exposure, at most 10; the command exits with 1 above the threshold, which is in tenths.
     expect(run("security", "--offline=true", "--threshold=20", "--no-pager", file)).toMatch(/exposure level .*: 1\.\d/)
     rmSync(folder, { recursive: true })
   })
 })
 
-/** User and group of the image, where this process may become them. */
+/** User and group of the image, if this process may switch to them. */
 const user = process.getuid?.() === 0 ? { uid: 10001, gid: 10001 } : {}
 
 const programs = {
@@ -223,16 +223,16 @@ const programs = {
   deno: join(root, "test/tools/node_modules/@deno/linux-x64-glibc/deno")
 } as const
 
-/** Whether another user passes all the folders on the way to the checkout. */
+/** True if another user can pass all folders on the path to the checkout. */
 const isPassable = (path: string): boolean =>
   (statSync(path).mode & 0o001) !== 0 && (dirname(path) === path || isPassable(dirname(path)))
 
-/** Hard links to files cost nothing; another file system has none to these, and gets copies. */
+/** Hard links to files cost nothing; on another file system they are impossible, so we copy. */
 const link = (from: string, to: string): void => {
   try {
     linkSync(from, to)
   } catch {
-    // A draft of another process in the cache is gone as soon as it has its name.
+    // A temporary file of another process in the cache disappears when it is renamed.
     if (existsSync(from)) copyFileSync(from, to)
   }
 }
@@ -247,7 +247,10 @@ const linkTree = (from: string, to: string): void => {
   }
 }
 
-/** Something of the checkout where the image's user reaches it: itself, or links to the same files below `folder`. */
+/**
+ * Makes a path of the checkout accessible to the image's user: the path itself, or links to the same files below
+ * `folder`.
+ */
 const reachable = (path: string, folder: string): string => {
   if (user.uid === undefined || isPassable(dirname(path))) return path
   const place = join(folder, basename(path))
@@ -266,7 +269,7 @@ const makeTree = (stage: "node" | "deno", folder: string): string => {
   return tree
 }
 
-/** Deno reports a signal sent by `kill` as the end, whatever the process did about it; so it is sent another way. */
+/** Deno reports a signal sent by `kill` as the exit, whatever the process did about it, so we send it another way. */
 const exitOf = (child: ChildProcess) =>
   Effect.callback<number | null>((resume) => {
     if (child.exitCode !== null) return resume(Effect.succeed(child.exitCode))
@@ -312,7 +315,7 @@ const start = Effect.fnUntraced(function* (stage: "node" | "deno", secrets: Read
     rmSync(join(folder, name))
     own(name, text)
   }
-  /** A command of an operator, run beside it. */
+  /** An operator's command, run while it serves. */
   const tollkeeper = (...args: ReadonlyArray<string>) =>
     Effect.promise(() =>
       promisify(execFile)(programs[stage], [...words.slice(1, words.indexOf("start")), ...args, "--state", state], {

@@ -1,5 +1,5 @@
-// How Node loads the sources: without their types, from what is kept of them as long as it is theirs. A small program
-// in a folder of its own, loaded by the project's own way.
+// How Node loads the sources: without their types, from the cache as long as it matches the source. A small program in
+// a separate folder, loaded in the project's own way.
 import { execFileSync } from "node:child_process"
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"

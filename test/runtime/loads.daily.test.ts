@@ -1,5 +1,5 @@
-// What a process loads before it begins, as Node loads it: a program that stays must not hold what it never uses. The
-// help of a command is printed when everything is loaded that every run of it loads.
+// The modules that a process loads before it begins, as Node loads them: a long-running program must not hold modules
+// that it never uses. A command's help is printed after loading everything that every run of it loads.
 import { Effect } from "effect"
 import { execFile } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -24,7 +24,7 @@ const recorder = `data:text/javascript,${encodeURIComponent(`
   })
 `)}`
 
-/** The files that a command line loads, relative to the project, and what it prints. */
+/** The files that a command line loads, relative to the project, and its output. */
 const run = async (...words: ReadonlyArray<string>) => {
   const args = ["--disable-warning=ExperimentalWarning", "--import", recorder, "runtime/cli.mjs", ...words]
   const { stderr, stdout } = await promisify(execFile)(process.execPath, args, { cwd: root, maxBuffer: 2 ** 25 })
@@ -33,7 +33,7 @@ const run = async (...words: ReadonlyArray<string>) => {
   return { loaded, stdout }
 }
 
-// Deno loads modules itself, and has no such hooks.
+// Deno loads modules itself, without such hooks.
 const isNode = !("Deno" in globalThis)
 
 it.runIf(isNode)(
@@ -58,7 +58,7 @@ it.runIf(isNode)(
   }
 )
 
-/** A stand-in for a facilitator over a state folder of its own, which answers every operator's command. */
+/** A stand-in for a facilitator over a separate state folder, which answers every operator's command. */
 const running = Effect.gen(function* () {
   const state = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "tollkeeper-loads-"))),

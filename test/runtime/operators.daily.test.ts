@@ -1,5 +1,5 @@
-// An operator's commands beside a running facilitator with the embedded database: each is executed within that process,
-// and a caller without the key of its state folder is refused.
+// An operator's commands while a facilitator with the embedded database runs: each is executed within that process, and
+// a caller without the key of its state folder is refused.
 import { describe, expect, it } from "@effect/vitest"
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -51,7 +51,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 }, 240_000)
 
-/** The line on stderr that says what answered. */
+/** The line on stderr with the source of the answer. */
 const answeredBy = () => {
   const { pid, url } = note()
   const database = `embedded database in ${join(state, "database")}`
@@ -207,7 +207,7 @@ describe("beside a running facilitator", () => {
     expect(await answered.json()).toMatchObject({ status: 0, out: expect.stringContaining("no caller keys") })
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(statSync(join(state, "running")).mode & 0o777).toBe(0o700)
-    // Whatever the state folder's permissions, the database's own are narrower.
+    // Whatever the state folder's permissions are, the database's own are narrower.
     chmodSync(state, 0o755)
     expect(statSync(join(state, "database")).mode & 0o777).toBe(0o700)
   })

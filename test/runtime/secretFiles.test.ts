@@ -1,4 +1,5 @@
-// Secrets in files, as container platforms give them: read anew each time, and an unreadable file is no empty one.
+// Secrets in files, as container platforms provide them: read again each time, and an unreadable file is an error, not
+// an empty secret.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Option, Redacted } from "effect"

@@ -1,4 +1,4 @@
-// The state folder: what a reset takes, and what it leaves alone.
+// The state folder: the entries that a reset deletes, and those that it keeps.
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Scope } from "effect"
 import { SqlError } from "effect/sql"
@@ -45,7 +45,7 @@ describe("a reset", () => {
       yield* reset(shared)
       yield* reset(own)
       expect([readdirSync(shared), existsSync(own)]).toEqual([["thesis.txt"], false])
-      // What stays behind is not ours any more.
+      // The remaining entries are not ours any more.
       expect(yield* refusal(shared)).toContain("mark")
     })
   )

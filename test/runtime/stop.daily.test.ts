@@ -1,5 +1,5 @@
 // A facilitator that is asked to stop while a client holds its connection open, a payment waits for its outcome and
-// another for a ledger that says nothing.
+// another for a silent ledger.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { connect, type Socket } from "node:net"
@@ -17,7 +17,7 @@ const openConnection = (url: string) =>
     (socket) => Effect.sync(() => socket.destroy())
   )
 
-/** What comes back on the connection until it is closed. */
+/** Everything received on the connection until it is closed. */
 const answersOn = (socket: Socket, path: string, body: string) =>
   Effect.callback<string>((resume) => {
     let text = ""
@@ -26,7 +26,7 @@ const answersOn = (socket: Socket, path: string, body: string) =>
     socket.write(`${head}\r\nhost: 127.0.0.1\r\n\r\n${body}`)
   })
 
-/** Asks the same again and again on one connection, and gives back the last answer that came before it was closed. */
+/** Repeats a request on one connection, and returns the last answer before it was closed. */
 const lastAnswerOn = (socket: Socket, path: string) =>
   Effect.callback<string>((resume) => {
     const ask = () => socket.write(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`)
@@ -86,7 +86,7 @@ it.live(
           Effect.sync(() => asked),
           (asked) => asked
         )
-        // From before the stop to the last that it lets through: its clock is the process's own.
+        // From before the stop until the last answer: its clock is the process's own.
         const asking = yield* Effect.forkScoped(lastAnswerOn(quiet, "/health/live"))
         const stopping = yield* Effect.forkScoped(facilitator.stop)
         yield* eventually(isRefused(facilitator.url))

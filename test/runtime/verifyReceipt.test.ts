@@ -1,5 +1,5 @@
-// `tollkeeper receipts verify` over kept files: both forms as the committed vectors have them, the log by now, the
-// seller's receipt beside it by the draft's outcomes, and each way in which a paper is not what it claims.
+// `tollkeeper receipts verify` over stored files: both forms from the committed vectors, the current log, the seller's
+// receipt with the draft's outcomes, and each way in which a file is not what it claims.
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { generateKeyPairSync, sign } from "node:crypto"
 import { readFileSync } from "node:fs"
@@ -259,7 +259,7 @@ describe("the log by now", () => {
     const place = join(folder, "proven")
     await writeLog(join(place, "log/1"), log, entries)
     const genuine = (await answer()).outcomes[0]!
-    // A log that was made for one reader: its only leaf is of a receipt that the published one does not have.
+    // A log made for one reader: its only leaf is of a receipt that the published one does not contain.
     const receipt = receiptOf(key, 9_000)
     const own = outcomeOf(receipt, 9_000)
     const checkpoint = checkpointOf(log, 1, rootOf(levelsOf([own.entry]), 1))
@@ -292,7 +292,8 @@ describe("the log by now", () => {
     const asked = { did: await put("rotated.json", rotated) }
     await expect(verifyKept(await answer(), asked)).rejects.toThrow("a retired key of the log")
     const place = join(folder, "rotated")
-    // The log is still under the retired key: a thief's, or one whose document lies. Its entries say which.
+    // The log is still signed with the retired key, by a thief or with a lying document. Its entries show which key is
+    // right.
     await writeLog(join(place, "log/1"), log, entries)
     await expect(verifyKept(await answer(), { ...asked, log: place })).rejects.toThrow(
       "does not say that it is in force"
@@ -338,7 +339,8 @@ describe("the log by now", () => {
     await writeFile(join(folder, "cosigned/log/1/checkpoint"), note + (await more.add(`old 0\n\n${note}`)))
     const later = await verifyKept(bare, { witnesses: [more.key], log: join(folder, "cosigned") })
     expect(later.checks.at(-1)).toContain("cosigned the log of 600")
-    // Of the same name and another key; of another checkpoint; at another time; nothing to cosign; no key.
+    // With the same name and another key; for another checkpoint; at another time; without anything to cosign; without
+    // a key.
     await expect(verifyKept(kept, { witnesses: [more.key] })).rejects.toThrow("did not cosign")
     const { proof: moved } = bare.outcomes[0]!
     const other = checkpointOf(log, 299, rootOf(levelsOf(entries.slice(0, 299)), 299))
@@ -352,7 +354,7 @@ describe("the log by now", () => {
 
 const jwkOf = (point: Uint8Array) => ({ x: b64u(point.subarray(1, 33)), y: b64u(point.subarray(33)) })
 
-/** A cosignature whose time was changed. */
+/** A cosignature with a changed time. */
 const atAnotherTime = (text: string): string => {
   const bytes = Buffer.from(text, "base64")
   bytes[11]! ^= 1

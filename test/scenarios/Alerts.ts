@@ -1,12 +1,12 @@
 // A scene's assertions about alerts: silent before, fired by the cause, cleared after it. Without Prometheus nothing is
-// checked, and the printed line says so.
+// checked, and the printed line mentions it.
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Monitor } from "./Monitor.ts"
 
-/** Labels that the alert must bear. */
+/** Labels that the alert must have. */
 type Labels = Readonly<Record<string, string>>
 
-/** A rule's own time, the scrapes before it, and a machine that is busy. */
+/** A rule's own time, the scrapes before it, and slack for a busy machine. */
 const millisMax = 180_000
 
 export class Alerts {
@@ -24,7 +24,7 @@ export class Alerts {
     )
   }
 
-  /** Throws when it is active already: a scene could not attribute it to its own cause. */
+  /** Throws if an alert is already active: a scene could not attribute it to its own cause. */
   readonly silent = async (...names: ReadonlyArray<string>): Promise<void> => {
     for (const name of names) {
       const [active] = await this.#activeAlerts(name, {})
@@ -43,7 +43,7 @@ export class Alerts {
     }
   }
 
-  /** Waits until it fires; as text, how long that took. */
+  /** Waits until it fires; returns the elapsed time as text. */
   readonly fires = async (name: string, labels: Labels = {}): Promise<string> => {
     if (this.#monitor === undefined) return `${name} not checked`
     const since = performance.now()
@@ -64,7 +64,7 @@ export class Alerts {
     }
   }
 
-  /** Waits until it is gone. */
+  /** Waits until it is inactive. */
   readonly clears = async (...names: ReadonlyArray<string>): Promise<void> => {
     for (const name of names) {
       const since = performance.now()

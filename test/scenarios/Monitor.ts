@@ -1,6 +1,6 @@
 // A real Prometheus that scrapes the replicas and evaluates the shipped rules: their expressions unchanged, their `for`
-// divided by `pace`, since no scene can wait ten minutes. Without the program on PATH alerts are not checked, which the
-// caller learns from `undefined`.
+// divided by `pace`, since no scene can wait ten minutes. Without the program on PATH alerts are not checked; the
+// caller then gets `undefined`.
 import { type ChildProcess, spawn } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { delimiter, join } from "node:path"
@@ -34,7 +34,7 @@ export interface ActiveAlert {
 /** Seconds of a rule's `for`, such as 5m. */
 const secondsOf = (text: string): number => Number.parseInt(text) * (text.endsWith("m") ? 60 : 1)
 
-/** The shipped rules, sooner. */
+/** The shipped rules with shorter times. */
 const paced = (rules: string, pace: number): string => {
   const file = parse(readFileSync(rules, "utf8"))
   for (const group of file.groups)
@@ -42,7 +42,7 @@ const paced = (rules: string, pace: number): string => {
   return stringify(file)
 }
 
-/** A scrape of a replica whose database is silent takes two seconds. */
+/** A scrape of a replica with a silent database takes two seconds. */
 const scrapeInterval = "3s"
 
 export class Monitor {
@@ -63,7 +63,7 @@ export class Monitor {
     return all
   }
 
-  /** The value of an expression, of its first series; undefined when there is none. */
+  /** The value of an expression's first series; undefined without a series. */
   readonly value = async (expression: string): Promise<number | undefined> => {
     const query = new URLSearchParams({ query: expression })
     const answer: any = await (await fetch(`${this.#url}/api/v1/query?${query}`)).json()

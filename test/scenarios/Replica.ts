@@ -1,6 +1,6 @@
 // A facilitator as a supervisor like compose runs it: a process of the shipped command and profile, secrets in files,
-// restarted when it exits, and counted as ready only when its readiness says so. Its environment is what is given here
-// and nothing of the caller's.
+// restarted when it exits, and counted as ready only when its readiness reports it. Its environment contains only the
+// variables given here.
 import { type ChildProcess, spawn } from "node:child_process"
 import process from "node:process"
 import { sentencesIn } from "../support/rig/logLines.ts"
@@ -14,14 +14,14 @@ export interface ReplicaOptions {
   readonly environment: () => Readonly<Record<string, string>>
 }
 
-/** Between the end of a process that was not stopped and its next start. */
+/** Pause between the exit of a process that was not stopped and its restart. */
 const backOffMillis = 500
 /** A start runs migrations and waits for its turn on a busy machine. */
 const readyMillisMax = 120_000
-/** Longer than any stop may take: a process still there then is killed, which its stop time shows. */
+/** Longer than any stop may take: a process that is still running then is killed, and its stop time shows it. */
 const stopMillisMax = 30_000
 
-/** Of the log: the lines of a scene, beside those of its traffic. */
+/** Maximum size of the log: the lines of a scene, including those of its traffic. */
 const logCharactersMax = 200_000
 
 const clean = (own: Readonly<Record<string, string>>) => ({
@@ -35,7 +35,7 @@ const clean = (own: Readonly<Record<string, string>>) => ({
 export class Replica {
   readonly name: string
   readonly url: string
-  /** Processes that were started so far. */
+  /** Number of processes started so far. */
   starts = 0
   #child: ChildProcess | undefined
   #isWanted = false
@@ -48,15 +48,15 @@ export class Replica {
     this.url = options.url
   }
 
-  /** The last of what it logged. */
+  /** The end of its log. */
   get log(): string {
     return this.#log
   }
 
-  /** The sentences among the last that it logged, in order. */
+  /** The matching sentences at the end of its log, in order. */
   readonly said = (wanted: RegExp): ReadonlyArray<string> => sentencesIn(this.#log, wanted)
 
-  /** The last sentence of these words; throws when it does not log one in time. */
+  /** The last matching sentence; throws if it does not log one in time. */
   readonly says = async (wanted: RegExp): Promise<string> => {
     const isSaid = async () => this.said(wanted).length > 0
     await until(`${this.name} logs ${wanted}`, isSaid, readyMillisMax, this.#tail)
@@ -95,7 +95,7 @@ export class Replica {
     if (this.#child === undefined) this.#spawn()
   }
 
-  /** SIGTERM; the milliseconds that it took to end, and what it ended with. */
+  /** Sends SIGTERM; returns the milliseconds until it ended, and its exit code or signal. */
   readonly stop = async (): Promise<{ readonly millis: number; readonly code: number | string }> => {
     this.#isWanted = false
     const child = this.#child
@@ -111,7 +111,7 @@ export class Replica {
     return { millis: performance.now() - since, code }
   }
 
-  /** SIGKILL; the supervisor starts it again. */
+  /** Sends SIGKILL; the supervisor restarts it. */
   readonly crash = async (): Promise<void> => {
     const child = this.#child
     if (child === undefined) return

@@ -1,5 +1,5 @@
 // The ledger's RPC as a provider runs it, in front of the real one: it can die, refuse submissions, and report close
-// times that are not those of this machine's clock. Nothing else is changed.
+// times that differ from this machine's clock. Everything else is unchanged.
 import { type RpcProxy, startRpcProxy } from "../support/rig/rpcProxy.ts"
 
 export interface RpcEndpoint extends RpcProxy {
@@ -11,7 +11,7 @@ export interface RpcEndpoint extends RpcProxy {
   skewSeconds: number
 }
 
-/** The answer of `getLatestLedger` as of another clock. */
+/** The answer of `getLatestLedger` with a shifted clock. */
 const shifted = (text: string, seconds: number): string => {
   const answer = JSON.parse(text)
   if (answer.result?.closeTime === undefined) return text

@@ -1,4 +1,4 @@
-// What a scene plays on, and what it is.
+// A scene, and the objects that it uses.
 import type { Alerts } from "./Alerts.ts"
 import type { World } from "./World.ts"
 
@@ -9,6 +9,6 @@ export interface Stage {
 
 export interface Scene {
   readonly name: string
-  /** The figures, as one line. */
+  /** Runs the scene; returns its figures as one line. */
   readonly play: (stage: Stage) => Promise<string>
 }

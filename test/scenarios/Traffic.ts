@@ -1,5 +1,5 @@
-// Buyers that pay sellers through any replica that answers, as a balancer over their readiness would: a payment is sent
-// again until its answer is final, as a seller does that must not lose it. Every answer is kept and compared with the
+// Buyers that pay sellers through any replica that answers, as a balancer with readiness checks would: a payment is
+// sent again until its answer is final, as a careful seller does. Every answer is recorded and compared with the
 // ledger's own balances at the end.
 import { Keypair } from "@stellar/stellar-sdk"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -17,13 +17,13 @@ const endMillisMax = 300_000
 const buyersCount = 24
 const sellersCount = 3
 
-/** A payment whose seller received success. */
+/** A payment with success for its seller. */
 export interface Paid {
   readonly body: unknown
   readonly transaction: string
 }
 
-/** Words after which the same payment is brought again. */
+/** Reasons after which the same payment is sent again. */
 const again = new Set([
   "settle_ledger_temporarily_unavailable",
   "settle_ledger_transaction_status_unknown",
@@ -41,9 +41,9 @@ export interface TrafficOptions {
 
 export class Traffic {
   readonly paid: Array<Paid> = []
-  /** Payments that ended otherwise than settled, or never; must stay empty. */
+  /** Payments with an outcome other than settled, or without an outcome; must stay empty. */
   readonly lost: Array<string> = []
-  /** Requests that were brought again because a replica did not answer. */
+  /** Requests that were sent again because a replica did not answer. */
   unanswered = 0
   readonly #options: TrafficOptions
   readonly #buyers = Array.from({ length: buyersCount }, () => Keypair.random())
@@ -92,7 +92,7 @@ export class Traffic {
     }
   }
 
-  /** Brings a payment until its end is known; false when it was not settled. */
+  /** Sends a payment until its outcome is final; false if it was not settled. */
   readonly bring = async (
     made: Awaited<ReturnType<Traffic["make"]>>,
     key?: string,
@@ -103,7 +103,7 @@ export class Traffic {
     while (performance.now() < end && !this.#hasQuit) {
       const answer = await this.settle(made.body, key, urls)
       const hasHash = /^[0-9a-f]{64}$/.test(String(answer?.transaction))
-      // A caller that lost the first answer learns that it is settled, with the hash.
+      // A caller that lost the first answer gets `already_settled`, with the hash.
       if (answer?.success === true || (answer?.errorReason === "settle_ledger_already_settled" && hasHash)) {
         this.#settled(made, answer.transaction)
         return true
@@ -127,7 +127,7 @@ export class Traffic {
     this.paid.push({ body, transaction })
   }
 
-  /** The final answer to a payment that was settled before; counts nothing. */
+  /** The final answer to a payment that was settled before; does not count it. */
   readonly ended = async (body: unknown): Promise<any> => {
     const end = performance.now() + endMillisMax
     while (performance.now() < end) {
@@ -151,25 +151,25 @@ export class Traffic {
 
   readonly resume = (): void => this.start(this.#clients)
 
-  /** Begins nothing more and brings nothing again. */
+  /** Begins and repeats no payments any more. */
   readonly quit = (): void => {
     this.#isOn = false
     this.#hasQuit = true
   }
 
-  /** Returns when every payment that was begun has its end. */
+  /** Returns when every payment that was begun has its outcome. */
   readonly stop = async (): Promise<void> => {
     this.#isOn = false
     await Promise.all(this.#running)
   }
 
-  /** Returns when `count` more have settled than at the call. */
+  /** Returns when `count` more payments have settled. */
   readonly more = async (count: number): Promise<void> => {
     const goal = this.paid.length + count
     await until(`${count} payments settle`, async () => this.paid.length >= goal, endMillisMax)
   }
 
-  /** What ledger and callers disagree about, to the atom; nothing when they agree. */
+  /** Differences between ledger and callers, to the atom; empty if they agree. */
   readonly issues = async (): Promise<ReadonlyArray<string>> => {
     const { rpc } = this.#options
     const started = 1_000_000_000n

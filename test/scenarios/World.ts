@@ -1,6 +1,6 @@
 // The deployment under test: two replicas of the shipped profile over one PostgreSQL, each with two RPC endpoints in
-// front of one ledger process, secrets in files as the compose file has them, Prometheus beside them, and buyers that
-// pay all the time. A scene changes something here and checks the effect.
+// front of one ledger process, secrets in files as in the compose file, Prometheus, and buyers that pay all the time. A
+// scene changes something here and checks the effect.
 import { Keypair } from "@stellar/stellar-sdk"
 import { execFile } from "node:child_process"
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -25,7 +25,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url))
 const cli = join(root, "runtime/cli.ts")
 const testnet = "networks.ledger:testnet"
 const channelsCount = 12
-/** What one key's sponsored fees may cost a day in the scene of a full budget. */
+/** Daily limit of one key's sponsored fees in the scene of an exhausted budget. */
 const smallStroopsMax = 300_000
 
 export interface WorldOptions {
@@ -34,11 +34,11 @@ export interface WorldOptions {
   /** The program of Prometheus; without it alerts are not checked. */
   readonly prometheus: string | undefined
   readonly pace: number
-  /** Longest time that a replica may take to stop. */
+  /** Maximum time for a replica to stop. */
   readonly stopMillisMax: number
 }
 
-/** The place of the seeds, which a rotation changes. */
+/** The source of the seeds, which a rotation changes. */
 export interface Signing {
   readonly environment: Readonly<Record<string, string>>
   readonly set: ReadonlyArray<string>
@@ -67,7 +67,7 @@ export class World {
   monitor: Monitor | undefined
   #stopMillisMax = 0
   #ends: Array<() => Promise<unknown>> = []
-  /** Hashes of what was taken from the sponsor. */
+  /** Hashes of transfers from the sponsor. */
   readonly #drains: Array<string> = []
 
   /** The path of a secret. */
@@ -82,7 +82,7 @@ export class World {
 
   readonly fund = (address: string): Promise<void> => askFriendbot(this.ledgerUrl, address)
 
-  /** Everything up, and the first payments settled. */
+  /** Starts everything, and returns after the first payments have settled. */
   static readonly open = async (options: WorldOptions): Promise<World> => {
     const world = new World()
     try {
@@ -187,7 +187,7 @@ export class World {
 
   readonly state = (name: string): string => join(this.folder, `state-${name}`)
 
-  /** An operator's command; its answer as JSON. Beside replica one it is carried out there. */
+  /** Runs an operator's command; returns its answer as JSON. It is executed in replica one. */
   readonly operator = async (words: ReadonlyArray<string>, environment: Record<string, string> = {}): Promise<any> => {
     const { stdout } = await promisify(execFile)(process.execPath, [cli, ...words, "--json"], {
       cwd: this.folder,
@@ -199,7 +199,7 @@ export class World {
 
   readonly besideOne = (...words: ReadonlyArray<string>) => this.operator([...words, "--state", this.state("one")])
 
-  /** Submissions of both replicas are refused, or let through. */
+  /** Makes the RPC refuse or accept both replicas' submissions. */
   readonly hold = (holds: boolean): void => {
     for (const endpoint of this.endpoints.flat()) endpoint.holds = holds
   }
@@ -222,8 +222,8 @@ export class World {
   }
 
   /**
-   * Stops a replica, starts it with what the settings and variables are now, and waits for it. The milliseconds that it
-   * took to stop; throws when it did not end well, or in time.
+   * Stops a replica, starts it with the current settings and variables, and waits for it. Returns the milliseconds
+   * until it stopped; throws if it exited with an error or too late.
    */
   readonly recreate = async (replica: Replica): Promise<number> => {
     const { code, millis } = await replica.stop()
@@ -234,17 +234,17 @@ export class World {
     return millis
   }
 
-  /** A backup was restored: bids that were raised after it are in no record, and the audit says so. */
+  /** A backup was restored: bids that were raised after it have no record, and the audit reports them. */
   isRestored = false
 
-  /** The replicas' next start is over this database, which a backup was restored into. */
+  /** The replicas' next start uses this database with a restored backup. */
   readonly useRestored = (url: string): void => {
     this.isRestored = true
     this.databaseUrl = url
     this.write("database_url", url)
   }
 
-  /** Transfers stroops from the sponsor outside the facilitator; the audit must name it. Returns how much. */
+  /** Transfers stroops from the sponsor outside the facilitator; the audit must report it. Returns the amount. */
   readonly drain = async (to: string, stroops: bigint): Promise<bigint> => {
     const { hash, hasSucceeded } = await payXlm(this.rpc, this.sponsor, to, stroops)
     this.#drains.push(hash)
@@ -252,7 +252,7 @@ export class World {
     return hasSucceeded ? stroops : 0n
   }
 
-  /** What database and ledger disagree about once everything has ended; nothing when they agree. */
+  /** Differences between database and ledger once everything has ended; empty if they agree. */
   readonly issues = async (): Promise<ReadonlyArray<string>> => {
     // A mismatch sets the exit code as well.
     const report = await this.besideOne("audit").catch(({ stderr, stdout }) => {
@@ -270,7 +270,7 @@ export class World {
     return others
   }
 
-  /** A replica by itself, with an embedded database and settings and a sponsor of its own; not started yet. */
+  /** A single replica with an embedded database, its own settings and its own sponsor; not started yet. */
   readonly lone = async (name: string, sponsor: Keypair, set: ReadonlyArray<string>): Promise<Replica> => {
     this.write(`sponsor_${name}`, sponsor.secret())
     this.write(`rpc_urls_${name}`, this.ledgerUrl)

@@ -1,4 +1,4 @@
-// A payment of XLM between ordinary accounts: built, signed, sent, awaited. It does not use the facilitator.
+// A payment of XLM between ordinary accounts: built, signed, sent, and its result. It does not use the facilitator.
 import { Account, Asset, type Keypair, Networks, Operation, TransactionBuilder, xdr } from "@stellar/stellar-sdk"
 import { awaitTransaction, type RpcCall } from "../support/rpcCall.ts"
 
@@ -11,7 +11,7 @@ const sequenceOf = async (rpc: RpcCall, source: Keypair): Promise<string> => {
   return String(data.account.seqNum)
 }
 
-/** The hash of what landed, and whether it succeeded. */
+/** The hash of the landed transaction, and whether it succeeded. */
 export const payXlm = async (rpc: RpcCall, from: Keypair, to: string, stroops: bigint) => {
   const account = new Account(from.publicKey(), await sequenceOf(rpc, from))
   const whole = stroops / 10_000_000n

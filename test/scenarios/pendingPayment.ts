@@ -1,5 +1,5 @@
 // A payment that is recorded and cannot be submitted, so that it is in flight while something else happens; and its
-// end.
+// outcome.
 import { setTimeout as sleep } from "node:timers/promises"
 import type { World } from "./World.ts"
 
@@ -7,13 +7,13 @@ type Made = Awaited<ReturnType<World["traffic"]["make"]>>
 
 export interface Pending {
   readonly made: Made
-  /** Returned with an answer whose outcome is not known. */
+  /** From an answer without a known outcome. */
   readonly transaction: string
 }
 
 const endMillisMax = 240_000
 
-/** While submissions are held: brings a payment until it is recorded and pending. */
+/** While submissions are held: sends a payment until it is recorded and pending. */
 export const pendingPayment = async ({ traffic }: World): Promise<Pending> => {
   const made = await traffic.make()
   const end = performance.now() + endMillisMax

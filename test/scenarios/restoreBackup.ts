@@ -1,5 +1,5 @@
-// A backup taken by the documented command while payments are in flight, and restored after others have settled: what
-// was open in it ends right, and what its restored records do not know is found on the ledger when it comes again.
+// A backup taken by the documented command while payments are in flight, and restored after others have settled: its
+// open payments end correctly, and payments without a restored record are found on the ledger when they are sent again.
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
@@ -17,7 +17,7 @@ const run = (program: string, args: ReadonlyArray<string>) =>
     env: { ...process.env, LC_ALL: "C" }
   })
 
-/** An empty database beside the one that is used; its URL. */
+/** Creates an empty database next to the one in use; returns its URL. */
 const emptyDatabase = async ({ postgres }: World): Promise<string> => {
   const create = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`create database restored`.unprepared).pipe(
     Effect.provide(PgClient.layer({ url: Redacted.make(postgres.url), maxConnections: 1 })),

@@ -1,6 +1,6 @@
-// Key rotation while payments continue, by every route: files that the running processes read again, variables and
-// settings by a rolling restart, a sealed file, a signer on another machine; channels, and the callers' own keys. Each
-// time a payment is pending under the previous keys, and settles.
+// Key rotation while payments continue, by every route: files that the running processes reread, variables and settings
+// by a rolling restart, a sealed file, a signer on another machine; channels, and the callers' own keys. Each time a
+// payment is pending with the previous keys, and settles.
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Exit, Scope } from "effect"
 import { renameSync } from "node:fs"
@@ -16,7 +16,7 @@ const followMillisMax = 120_000
 
 const secrets = (pairs: ReadonlyArray<Keypair>): string => pairs.map((pair) => pair.secret()).join()
 
-/** Waits until both replicas name this sponsor. */
+/** Waits until both replicas report this sponsor. */
 const sponsored = async (world: World, sponsor: Keypair): Promise<void> => {
   const end = performance.now() + followMillisMax
   for (const replica of world.replicas) {
@@ -28,7 +28,7 @@ const sponsored = async (world: World, sponsor: Keypair): Promise<void> => {
   world.sponsor = sponsor
 }
 
-/** A payment is in flight while `change` is made; it settles, and so do new ones. */
+/** A payment is in flight during `change`; it settles, and so do new ones. */
 const beside = async (world: World, change: () => Promise<void>): Promise<void> => {
   world.hold(true)
   const pending = await pendingPayment(world)
@@ -84,7 +84,7 @@ export const rotateKeys = async ({ alerts, world }: Stage): Promise<string> => {
     await sponsored(world, sponsor)
   })
   const seal = (name: string) =>
-    world.operator(["keys", "seal", world.file(name), "--channels-env", "NONE"], {
+    world.operator(["keys", "seal", world.file(name), "--channels-env", "NONE", "--reason", "a drill"], {
       SPONSOR_SECRET: secrets(past),
       SEEDS_PASSPHRASE: passphrase
     })

@@ -1,9 +1,9 @@
-// `npm run scenarios`: two replicas as real processes, supervised as compose does it, over one PostgreSQL and one
-// ledger, with the shipped profile and alerts and buyers that pay all the time. Scenes out of an operator's life, a
-// line each with its figures and the alert that fired; afterwards every payment has settled exactly once, to the atom,
-// nothing is pending, and the audit agrees. `--only SCENE,SCENE`, `--seed N`, `--clients N`; `--pace N` divides the
-// time that an alert must hold (20), 1 plays them as shipped; `--stop-max N` is for a machine too busy to stop anything
-// in 5 s. The exit code says whether all that was so.
+// `npm run scenarios`: two replicas as real processes, supervised like compose, over one PostgreSQL and one ledger,
+// with the shipped profile and alerts and buyers that pay all the time. Scenes from an operator's life, a line each
+// with its figures and the alert that fired. Afterwards every payment has settled exactly once, to the atom, nothing is
+// pending, and the audit agrees. `--only SCENE,SCENE`, `--seed N`, `--clients N`; `--pace N` divides the time that an
+// alert's condition must hold (20), 1 uses the shipped times; `--stop-max N` is for a machine too busy to stop anything
+// in 5 s. The exit code is 0 if all of this holds.
 import process from "node:process"
 import { parseArgs } from "node:util"
 import { Alerts } from "./Alerts.ts"

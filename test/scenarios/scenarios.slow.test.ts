@@ -1,5 +1,5 @@
-// A sample of `npm run scenarios`: replicas recreated under load, a database that is silent, a backup that is restored.
-// Where there is no Prometheus the alerts are left out, and the run says so.
+// A sample of `npm run scenarios`: replicas recreated under load, a silent database, a restored backup. Without
+// Prometheus alerts are not checked, and the run prints this.
 import { execFile } from "node:child_process"
 import process from "node:process"
 import { promisify } from "node:util"

@@ -14,7 +14,10 @@ const connections = 12
 
 const seconds = (millis: number): string => (millis / 1_000).toFixed(1)
 
-/** Clients that keep their connections open and ask all the time; returns how to end them, and what they asked. */
+/**
+ * Clients that keep their connections open and send requests all the time; returns a function that ends them, and the
+ * number of their requests.
+ */
 const keepAlive = ({ url }: Replica) => {
   let [isOn, asked] = [true, 0]
   const clients = Array.from({ length: connections }, async () => {
@@ -69,7 +72,7 @@ const crashes: Scene = {
       const killedAt = Math.floor(Date.now() / 1_000)
       await two.crash()
       await two.ready()
-      // A process that dies before it is scraped is one that Prometheus never saw.
+      // Prometheus never sees a process that dies before it is scraped.
       await alerts.reads(startedAt, (value) => value >= killedAt)
 
       await world.traffic.more(2)
@@ -190,7 +193,7 @@ const drainedSponsor: Scene = {
     await askFriendbot(world.ledgerUrl, treasury.publicKey())
     const [one] = world.replicas
     let drained = 0n
-    // What is charged meanwhile would make the sum too much, or leave something.
+    // Charges in the meantime would make the sum too large, or leave something.
     await world.traffic.stop()
     const left = () => world.metric(one!, "tollkeeper_sponsor_payments_left")
     for (let tries = 0; (await left()) !== 0; tries++) {
@@ -212,7 +215,10 @@ const drainedSponsor: Scene = {
   }
 }
 
-/** In this order: a rotation leaves another sponsor, and each restart of the first two is one of the crashes' alert. */
+/**
+ * In this order: a rotation leaves another sponsor, and each restart of the first two scenes counts for the crash
+ * alert.
+ */
 export const scenes: ReadonlyArray<Scene> = [
   rollingRestart,
   crashes,

@@ -1,5 +1,5 @@
-// Incidents of what a facilitator needs and does not have: a sponsor's XLM, space on its disk, its database server.
-// Each is one line of the log when it begins and one when it ends, whatever is paid meanwhile; a scene prints both.
+// Incidents in which a facilitator lacks something: its sponsor's XLM, space on its disk, its database server. Each
+// logs one line at its beginning and one at its end, however many payments come; a scene prints both.
 import { Keypair } from "@stellar/stellar-sdk"
 import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from "node:fs"
 import { join } from "node:path"
@@ -16,7 +16,7 @@ const bothLines = async (replica: Replica, begins: RegExp, ends: RegExp): Promis
   return [begins, ends].map((wanted) => `\n          ${replica.said(wanted)[0]}`).join("")
 }
 
-/** The answers of `/settle` to a payment, all of which must be busy with this cause. */
+/** The answers of `/settle` to a payment; all must be busy with this cause. */
 const busyOver = async ({ world }: Stage, { url }: Replica, body: unknown, cause: RegExp): Promise<void> => {
   for (let tries = 0; tries < 3; tries++) {
     const answer = await world.traffic.settle(body, undefined, [url])
@@ -25,7 +25,7 @@ const busyOver = async ({ world }: Stage, { url }: Replica, body: unknown, cause
   }
 }
 
-/** A facilitator is started with a sponsor that is not on the ledger, and its account is funded later. */
+/** A facilitator starts with a sponsor that is not on the ledger; its account is funded later. */
 export const unfundedSponsor = async (stage: Stage): Promise<string> => {
   const { world } = stage
   const sponsor = Keypair.random()
@@ -43,7 +43,7 @@ export const unfundedSponsor = async (stage: Stage): Promise<string> => {
   return `settle 503 with the address to fund, then its payment settled${lines}`
 }
 
-/** The reserve is this far below what is free: others write to the same disk meanwhile. */
+/** The reserve is this far below the free space, because other programs write to the same disk. */
 const marginBytes = 1_000_000_000
 const chunk = Buffer.alloc(8_000_000, 1)
 
@@ -58,8 +58,8 @@ const fill = (file: string, bytes: number): void => {
 }
 
 /**
- * The disk is never full in fact, which everything else on the machine would feel: the reserve is set to a gigabyte
- * less than what is free, and a file of two takes the free space below it.
+ * The disk never fills up in fact, which would affect everything else on the machine: the reserve is set to a gigabyte
+ * less than the free space, and a file of two gigabytes takes the free space below it.
  */
 export const fullDisk = async (stage: Stage): Promise<string> => {
   const { world } = stage

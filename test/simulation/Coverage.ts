@@ -1,7 +1,7 @@
-// What the runs covered: states, crash points, answers of the ledger, faults. A run of many seeds that never covered
-// one of them proves nothing about it, so the counts are printed and zero of any fails the whole.
+// Counts the events that the runs covered: states, crash points, answers of the ledger, faults. A run of many seeds
+// that never covered one of them proves nothing about it, so a count of zero fails the whole run.
 
-/** Everything that must be seen. */
+/** Events that must occur. */
 export const occurrences = [
   "state settled",
   "state failed",

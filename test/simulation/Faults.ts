@@ -1,5 +1,5 @@
-// What goes wrong and how often, drawn for each run: one seed's storm is another's drizzle. Every figure is the
-// probability of one accident at one call.
+// The kinds of faults and their frequency, drawn for each run: some seeds have many, others few. Every figure is the
+// probability of one fault at one call.
 import type { LedgerFaults } from "./SimulatedLedger.ts"
 import type { Random } from "./random.ts"
 
@@ -13,7 +13,7 @@ export interface Faults {
   readonly crash: number
   readonly crashAtStep: number
   readonly slow: number
-  /** A process stalls between two steps, longer than a lease lives. */
+  /** A process stalls between two steps for longer than a lease. */
   readonly stall: number
 }
 
@@ -35,7 +35,7 @@ export const quietLedger: LedgerFaults = { drop: 0, passOver: 0, fail: 0 }
 export interface Conditions {
   readonly faults: Faults
   readonly ledger: LedgerFaults
-  /** So little goes wrong that accidents have to be arranged. */
+  /** Faults are so rare that some have to be arranged. */
   readonly isFair: boolean
 }
 

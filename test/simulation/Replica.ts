@@ -1,9 +1,9 @@
-// One process of the facilitator, as long as it lives: its keys, its clock, the nodes it gave up on; and when a request
-// in it first read the store.
+// One process of the facilitator, as long as it lives: its keys, its clock, the nodes that it stopped using, and the
+// time when a request in it first read the store.
 import { Context } from "effect"
 import type { Keys } from "./keys.ts"
 
-/** When a request first read the store; a request that read before the settlement was recorded is its twin. */
+/** When a request first read the store. A request that read before the settlement was recorded is its twin. */
 export interface FirstRead {
   at: number | undefined
   /** When its answer was ready to be sent. */
@@ -17,13 +17,13 @@ let replicas = 0
 
 export class Replica {
   readonly name: string
-  /** Its id among those that deliver. */
+  /** Its id in the deliveries. */
   readonly process: string
   readonly keys: Keys
   isAlive = true
-  /** How far this machine's clock is off, milliseconds. */
+  /** Error of this machine's clock in milliseconds. */
   skewMillis: number
-  /** Nodes that it asks no more, by their number. */
+  /** Numbers of the nodes that it no longer asks. */
   unfit: ReadonlySet<number> = new Set()
   /** Nodes that contradicted others. */
   readonly distrusted = new Set<number>()

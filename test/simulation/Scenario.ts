@@ -1,27 +1,27 @@
-// The payments of a run, their parties and times, and what happens to them: drawn from the seed. Payments that share a
-// nonce, callers without an identifier, strangers that use another payer's authorization or submit it themselves,
-// envelopes that no node takes.
+// The payments of a run, their parties, their times and their faults, drawn from the seed. Some payments share a nonce,
+// some callers have no identifier, strangers use another payer's authorization or submit it themselves, and no node
+// accepts some envelopes.
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { authorizationOf, keyOf, paymentOf, schemeNames } from "./simulatedScheme.ts"
 import { isNonceless } from "./SimulatedBatch.ts"
 import type { Authorization } from "./SimulatedLedger.ts"
 import type { World } from "./World.ts"
 
-/** Payments that a run has at least. */
+/** Minimum number of payments in a run. */
 export const paymentsMin = 30
 
-/** Keyless callers are distinguished by their address alone. */
+/** Callers without keys are only distinguished by their address. */
 export const principals = ["key:a", "key:b", "ip:c"] as const
 const stranger = "key:stranger"
 
 export interface Scenario {
   readonly world: World
   readonly payments: Array<Payment>
-  /** Asks for a payment from now on, `copies` times. */
+  /** Requests a payment from now on, `copies` times. */
   readonly ask: (payment: Payment, copies: number) => void
 }
 
-/** The next authorization, with a nonce of its own unless one is given. */
+/** The next authorization, with a new nonce unless one is given. */
 export const newAuthorization = (
   { authorizations, ledger, random }: World,
   options: { readonly ledgers: number; readonly like?: Authorization; readonly isUnacceptable?: boolean }
@@ -48,7 +48,7 @@ export const newAuthorization = (
   return authorization
 }
 
-/** The identifier of a payment: most have one, a few that of the payer's payment before. */
+/** The identifier of a payment: most have one; a few reuse the identifier of the payer's previous payment. */
 const identifierOf = ({ world }: Scenario, number: number, before?: Payment): string | undefined => {
   const { chance } = world.random
   if (!chance(0.6)) {
@@ -58,7 +58,7 @@ const identifierOf = ({ world }: Scenario, number: number, before?: Payment): st
   return before?.identifier._tag === "Some" && chance(0.6) ? before.identifier.value : `identifier-${number}`
 }
 
-/** One payment of the storm, with what happens to it. */
+/** Plans one payment of the storm and its faults. */
 export const planPayment = (scenario: Scenario): void => {
   const { ask, payments, world } = scenario
   const { coverage, ledger, random, time } = world
@@ -97,7 +97,7 @@ export const planPayment = (scenario: Scenario): void => {
   }
 }
 
-/** A payment under calm conditions, with time enough to settle. */
+/** A payment under calm conditions, with enough time to settle. */
 export const calmPayment = ({ payments, world }: Scenario, principal: string): Payment => {
   const authorization = newAuthorization(world, { ledgers: 60 })
   const payment = paymentOf({ authorization, principal, identifier: `identifier-${authorization.number}` })
@@ -105,7 +105,7 @@ export const calmPayment = ({ payments, world }: Scenario, principal: string): P
   return payment
 }
 
-/** True if no stranger touched what the payer signed, and a node would take it. */
+/** True if no stranger touched the payer's authorization, and a node would accept it. */
 export const isUntouched = ({ ledger }: World, payment: Payment): boolean => {
   const authorization = authorizationOf(payment)
   const by = isNonceless(authorization.act) ? ledger.movedBy.get(authorization.number) : ledger.spentEver(authorization)

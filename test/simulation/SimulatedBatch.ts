@@ -1,8 +1,8 @@
-// The batch contract on the simulated ledger: channels that are deposited into, claimed, refunded and withdrawn, and
-// receivers that are paid what was claimed. What a call may do is what the contract's own document says; a claim that
-// raises nothing is played as a call that fails, since its record must end as one.
+// The batch contract on the simulated ledger: channels with deposits, claims, refunds and withdrawals, and receivers
+// that are paid the claimed amounts. The contract's own document defines the allowed calls. A claim that does not raise
+// the claimed amount is simulated as a failing call, since its record must end as failed.
 
-/** One call of the contract. A deposit and a withdrawal carry a nonce of their payer's, the others none. */
+/** One call of the contract. A deposit and a withdrawal carry a nonce of their payer; the others carry none. */
 export type BatchAct =
   | { readonly kind: "deposit"; readonly channel: string; readonly amount: bigint }
   | { readonly kind: "claim"; readonly channel: string; readonly total: bigint }
@@ -24,16 +24,16 @@ export interface BatchChannel {
 
 /** Ledgers between a withdrawal's start and its end. */
 export const delayLedgers = 4
-/** Account of the contract, as a party of movements. */
+/** Account of the contract in movements. */
 export const batchAccount = "batch-contract"
 
 const channelsOfWorld = ["batch-a", "batch-b", "batch-c"]
 
-/** Whether a call needs no authorization of the ledger's own. */
+/** True if a call needs no authorization on the ledger. */
 export const isNonceless = (act: BatchAct | undefined): boolean =>
   act !== undefined && ["claim", "sweep", "refund"].includes(act.kind)
 
-/** What neither was claimed nor went back. */
+/** The amount that was neither claimed nor returned. */
 export const heldOf = ({ claimed, deposited, refunded, withdrawn }: BatchChannel): bigint =>
   deposited - claimed - refunded - withdrawn
 
@@ -53,10 +53,10 @@ export class SimulatedBatch {
       }
     ])
   )
-  /** What receivers were paid. */
+  /** Amounts paid to receivers. */
   readonly settled = new Map<string, bigint>()
 
-  /** What was claimed for a receiver and not paid yet. */
+  /** The amount claimed for a receiver and not paid yet. */
   unsettled(receiver: string): bigint {
     const claimed = [...this.channels.values()].reduce(
       (sum, one) => sum + (one.receiver === receiver ? one.claimed : 0n),
@@ -69,7 +69,7 @@ export class SimulatedBatch {
     return this.#effect(act, ledger) !== undefined
   }
 
-  /** Does it; the amount that moves. Undefined for what the contract refuses. */
+  /** Executes the call and returns the amount that moves. Undefined if the contract refuses. */
   apply(act: BatchAct, ledger: number): bigint | undefined {
     return this.#effect(act, ledger)?.()
   }

@@ -1,30 +1,30 @@
 // A ledger small enough to be run twenty thousand times: accounts with sequence numbers, nonces that are spent once
-// while their entry lives, a queue that drops, delays and forgets, closes at uneven intervals, and room for few when
-// many bid. It keeps the network's own promises and no others. Strangers use channels and authorizations, too. What was
-// when is kept, so that a node behind can be asked.
+// while their entry lives, a queue that drops, delays and loses transactions, closes at uneven intervals, and limited
+// room when many bid. It keeps exactly the network's own promises. Strangers use channels and authorizations too. It
+// keeps its history, so that a lagging node can be simulated.
 import type { Random } from "./random.ts"
 import { type BatchAct, isNonceless, SimulatedBatch } from "./SimulatedBatch.ts"
 
-/** What a payer signed: it moves money once, for the first to submit it. */
+/** A payer's authorization: it moves money once, for the first submitter. */
 export interface Authorization {
   readonly number: number
   readonly key: string
   readonly scheme: string
   readonly payer: string
   readonly payTo: string
-  /** Of the payer; another authorization may bear the same. */
+  /** The payer's nonce; another authorization may have the same one. */
   readonly nonce: bigint
   readonly amountMax: bigint
-  /** What settling moves: below the maximum for the scheme that has one. */
+  /** The amount that settling moves: below the maximum for the scheme with a maximum. */
   readonly amount: bigint
   readonly expiresLedger: number
-  /** No node takes an envelope that carries it. */
+  /** No node accepts an envelope that carries it. */
   readonly isUnacceptable: boolean
-  /** What it does to the batch contract; absent where it is a transfer. */
+  /** Its effect on the batch contract; absent for a transfer. */
   readonly act?: BatchAct
 }
 
-/** What the ledger needs to know of an envelope; registered when it is signed. */
+/** The ledger's view of an envelope; registered when it is signed. */
 export interface Submission {
   readonly innerHash: string
   readonly outerHash: string
@@ -38,7 +38,7 @@ export interface Submission {
   readonly inclusionStroops: bigint
   /** Base64 XDR. */
   readonly envelope: string
-  /** What a payment carries; a cancel has none. */
+  /** The payment's authorization; a cancel has none. */
   readonly authorization: Authorization | undefined
 }
 
@@ -46,7 +46,7 @@ export interface Included extends Submission {
   readonly ledger: number
   readonly closedAtSeconds: number
   readonly succeeded: boolean
-  /** What it moved; undefined for what failed or moves nothing. */
+  /** The amount moved; undefined for a failed transaction or one that moves nothing. */
   readonly moved: bigint | undefined
   readonly feeChargedStroops: bigint
 }
@@ -71,26 +71,26 @@ export interface Usurpation {
 export interface LedgerFaults {
   /** A queued transaction is lost. */
   readonly drop: number
-  /** A queued transaction is passed over in a close. */
+  /** A queued transaction is skipped in a close. */
   readonly passOver: number
   /** An included payment fails. */
   readonly fail: number
 }
 
-/** Surge pricing: a bid below the floor is refused, and a ledger has room for `capacity`. */
+/** Surge pricing: a bid below the floor is refused, and a ledger has room for `capacity` transactions. */
 export interface Surge {
   readonly floorStroops: bigint
   readonly capacity: number
 }
 
-/** The entry of a spent nonce: temporary, and its key knows no expiry. */
+/** The temporary entry of a spent nonce; its key does not contain an expiry. */
 interface NonceEntry {
   readonly ledger: number
   readonly liveUntil: number
   readonly by: string
 }
 
-/** A channel's account from a ledger on. */
+/** A channel's account, valid from a ledger on. */
 interface AccountState {
   readonly ledger: number
   readonly sequence: bigint
@@ -100,7 +100,7 @@ export type Submitted =
   | { readonly _tag: "Taken" | "Duplicate" }
   | { readonly _tag: "Refused"; readonly code: string; readonly requiredStroops?: bigint }
 
-/** Ledgers a queued transaction lives in a node's queue. */
+/** Number of ledgers that a transaction stays in a node's queue. */
 const queueLedgers = 4
 const firstLedger = 1_000
 
@@ -110,18 +110,18 @@ export class SimulatedLedger {
   sequence = firstLedger
   closedAtMillis: number
   readonly channels = new Map<string, bigint>()
-  /** What moved money, by its number: the transaction's inner hash, or a stranger's. */
+  /** The transaction that moved money, by its number: its inner hash, or a stranger's. */
   readonly movedBy = new Map<number, string>()
   readonly included = new Map<string, Included>()
   readonly batch = new SimulatedBatch()
-  /** Every call of the batch contract that had its effect, in order. */
+  /** Every successful call of the batch contract, in order. */
   readonly batchLog: Array<{ readonly act: BatchAct; readonly moved: bigint; readonly ledger: number }> = []
   readonly log: Array<Included> = []
   readonly foreign: Array<Foreign> = []
   readonly usurpations: Array<Usurpation> = []
   faults: LedgerFaults = { drop: 0, passOver: 0, fail: 0 }
   surge: Surge | undefined
-  /** Ledgers that a nonce's entry lives at least: on the network it may outlive its authorization. */
+  /** Minimum number of ledgers that a nonce's entry lives: on the network it may outlive its authorization. */
   nonceLedgersMin = 0
   /** A network that has halted closes nothing. */
   isHalted = false
@@ -144,7 +144,7 @@ export class SimulatedLedger {
     this.#history.set(address, [{ ledger: 0, sequence }])
   }
 
-  /** What a node's queue says. */
+  /** The answer of a node's queue. */
   submit(submission: Submission): Submitted {
     if (this.included.has(submission.outerHash) || this.included.has(submission.innerHash)) return { _tag: "Duplicate" }
     if (submission.authorization?.isUnacceptable === true) return { _tag: "Refused", code: "txMalformed" }
@@ -260,7 +260,7 @@ export class SimulatedLedger {
     this.log.push(included)
   }
 
-  // What was when
+  // History
 
   closeTimeOf(ledger: number): number {
     return this.#closeTimes[Math.max(0, ledger - firstLedger)] ?? this.#closeTimes.at(-1)!

@@ -1,6 +1,6 @@
-// A node of the network as it may answer a facilitator: behind, frozen, forgetful, with an index of transactions that
-// misses some or is older than the rest of its answer, or reporting a ledger far ahead. What it says of accounts and
-// nonces is true as of the ledger it names; a hash it does not know proves nothing.
+// A node of the network and its possible answers to a facilitator: it may lag, freeze or lose data, its index of
+// transactions may be incomplete or older than the rest of its answer, or it may report a ledger far ahead. Its
+// statements about accounts and nonces are true as of the ledger in the answer; an unknown hash proves nothing.
 import type { Random } from "./random.ts"
 import type { Included, SimulatedLedger } from "./SimulatedLedger.ts"
 
@@ -10,17 +10,17 @@ const farAhead = 1_000_000
 export class SimulatedNode {
   /** Ledgers behind the network. */
   lag = 0
-  /** Ledgers that it retains. */
+  /** Number of ledgers that it retains. */
   readonly retention: number
-  /** Ledgers by which the index of transactions is behind the rest of an answer. */
+  /** Number of ledgers by which the transaction index is behind the rest of an answer. */
   indexLag = 0
-  /** Share of transactions that the index misses. */
+  /** Share of transactions missing in the index. */
   hides = 0
-  /** The ledger at which it is frozen. */
+  /** The ledger at which it froze. */
   stillAt: number | undefined
-  /** Share of answers to "which is the newest ledger" that are far ahead. */
+  /** Share of answers about the newest ledger that are far ahead. */
   ahead = 0
-  /** Share of transactions that it says have succeeded though none has them. */
+  /** Share of transactions that it falsely reports as successful although no ledger has them. */
   forges = 0
   readonly #forged = new Map<string, boolean>()
   readonly #ledger: SimulatedLedger
@@ -41,7 +41,7 @@ export class SimulatedNode {
     return Math.max(1, this.latestLedger - this.retention)
   }
 
-  /** What it says the newest ledger is. */
+  /** The newest ledger in its answers. */
   get claimedLedger(): number {
     return this.latestLedger + (this.#random.chance(this.ahead) ? farAhead : 0)
   }
@@ -53,7 +53,7 @@ export class SimulatedNode {
     return hidden
   }
 
-  /** Whether it lies about a transaction that is not on the ledger. */
+  /** True if it lies about a transaction that is not on the ledger. */
   isForged(hash: string): boolean {
     if (this.forges === 0) return false
     const forged = this.#forged.get(hash) ?? this.#random.chance(this.forges)
@@ -61,7 +61,7 @@ export class SimulatedNode {
     return forged
   }
 
-  /** Whether its index of transactions has one that was included. */
+  /** True if its index has a transaction that was included. */
   knows(included: Pick<Included, "ledger" | "innerHash">): boolean {
     return (
       included.ledger <= this.latestLedger - this.indexLag &&
@@ -70,7 +70,7 @@ export class SimulatedNode {
     )
   }
 
-  /** From now on it is as good as a node can be: a ledger behind at most, its index complete. */
+  /** From now on it is as good as a node can be: at most one ledger behind, with a complete index. */
   heal(): void {
     this.lag = Math.min(this.lag, 1)
     this.indexLag = 0

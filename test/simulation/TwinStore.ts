@@ -1,5 +1,5 @@
-// The tables of the settlement repository in memory: what `SqlSettlements` and its neighbors promise, without a
-// database. Each operation is one atomic step. `twin.daily.test.ts` plays the same histories on both and shows that it
+// The tables of the settlement repository in memory: the behavior of `SqlSettlements` and its neighbors without a
+// database. Each operation is one atomic step. `twin.daily.test.ts` runs the same histories on both and shows that it
 // keeps the same promises as the SQL.
 import { Option } from "effect"
 import { counted } from "../../kernel/http/Principal.ts"
@@ -24,7 +24,7 @@ import type {
   WatchedRecord
 } from "../../kernel/settlement/store/Settlements.ts"
 
-/** Which claim the success was given under. */
+/** The claim that got the success. */
 interface Given {
   readonly process: string | undefined
   readonly claim: bigint | undefined
@@ -33,11 +33,11 @@ interface Given {
 }
 
 export interface Row {
-  /** With another channel and hash once it was built again. */
+  /** With another channel and hash after it was built again. */
   born: NewSettlement
   /** Attempts up to this one can never land. */
   attemptsVoid: number
-  /** Hashes that it had before it was built again. */
+  /** Its hashes before it was built again. */
   readonly formerHashes: Array<string>
   readonly day: string
   readonly recordedAt: number
@@ -46,7 +46,7 @@ export interface Row {
   outcome: Outcome | undefined
   resolvedAt: number | undefined
   delivery: Given | undefined
-  /** Where a failed one's authorization still lives: the ledger as of which it was unspent. */
+  /** For a failed settlement with a live authorization: the ledger as of which it was unspent. */
   watchAfter: number | undefined
 }
 
@@ -98,12 +98,12 @@ export class TwinStore {
   readonly rows = new Map<string, Row>()
   readonly channels = new Map<string, Channel>()
   readonly facts: Array<Fact> = []
-  /** Each with the journal's end when it began. */
+  /** Each epoch with the end of the journal when it began. */
   readonly epochs: Array<{ readonly epoch: bigint; readonly beginsAfter: bigint }> = [{ epoch: 1n, beginsAfter: 0n }]
   readonly budgets = new Map<string, { reserved: bigint; committed: bigint; keyed: boolean }>()
-  /** Changed by a test whose budgets are to last. */
+  /** Changed by a test that needs budgets to last. */
   limits: TwinLimits
-  /** Those that live. */
+  /** Living processes. */
   readonly processes = new Set<string>()
   readonly #leases = new Map<string, { holder: string; renewedAt: number; until: number }>()
   readonly #now: () => number
@@ -128,7 +128,7 @@ export class TwinStore {
     })
   }
 
-  /** Copies the tables as they are now; the returned function restores them, once. */
+  /** Copies the current tables; the returned function restores them, once. */
   snapshot(): () => void {
     const rows = [...this.rows].map(([id, row]): [string, Row] => [
       id,
@@ -174,7 +174,7 @@ export class TwinStore {
       .map((row) => this.#recordOf(row))
   }
 
-  /** Undefined when the statement itself fails: the id or the transaction is another's. */
+  /** Undefined if the statement itself fails: another settlement has the id or the transaction. */
   record(born: NewSettlement): RecordAnswer | undefined {
     if (this.openCount() >= this.limits.pendingMax) return { _tag: "TooManyOpen" }
     const channel = this.channels.get(born.channel.address)
@@ -182,7 +182,7 @@ export class TwinStore {
       return { _tag: "FenceLost" }
     const day = this.#today()
     if (!this.#fits(day, counted(born.principal), born.budgetStroops)) return { _tag: "BudgetExceeded" }
-    // The constraints are checked in the order in which they were made.
+    // The constraints are checked in their order of creation.
     const rows = [...this.rows.values()]
     if (rows.some((row) => row.born.id === born.id)) return undefined
     if (rows.some((row) => haveOneAuthorization(row.born, born))) return { _tag: "Known" }
@@ -209,7 +209,7 @@ export class TwinStore {
     return { _tag: "Recorded" }
   }
 
-  /** What the unique constraints refuse. */
+  /** True if a unique constraint refuses it. */
   #clashes(born: NewSettlement): boolean {
     return [...this.rows.values()].some(
       (row) =>
@@ -437,7 +437,7 @@ export class TwinStore {
     return { epoch: this.epochs.at(-1)!.epoch, end: BigInt(this.facts.length) }
   }
 
-  /** Up to where the journal has all positions of a cursor's epoch. */
+  /** Up to this position the journal contains all positions of a cursor's epoch. */
   #commonPosition({ epoch: of, position }: JournalCursor): bigint {
     const epoch = of === 0n ? this.epochs[0]!.epoch : of
     const newestBefore = this.epochs.findLast((one) => one.epoch <= epoch)?.epoch ?? 0n
@@ -469,7 +469,7 @@ export class TwinStore {
 
   // Channels
 
-  /** Of these addresses alone, when they are given: those whose keys the caller holds. */
+  /** Only of these addresses, if given: the channels whose keys the caller has. */
   take(count: number, addresses?: ReadonlyArray<string>): ReadonlyArray<ChannelLease> {
     const now = this.#now()
     const free = [...this.channels.values()]
@@ -516,7 +516,7 @@ export class TwinStore {
     for (const channel of this.channels.values()) channel.reread = true
   }
 
-  /** The journal's, and what it does to channels. */
+  /** Begins a journal epoch, with its effect on channels. */
   beginEpoch(): void {
     const { end, epoch } = this.journalEnd()
     const microseconds = BigInt(this.#now()) * 1_000n
@@ -555,7 +555,7 @@ export class TwinStore {
     const now = this.#now()
     const lease = this.#leases.get(name)
     if (lease !== undefined && lease.holder !== holder && lease.until >= now) return false
-    // Its holder renews only after half of it has passed.
+    // Its holder renews only after half of it has elapsed.
     if (lease?.holder === holder && now < (lease.renewedAt + lease.until) / 2) return true
     this.#leases.set(name, { holder, renewedAt: now, until: now + millis })
     return true
@@ -606,7 +606,7 @@ const attemptOf = (attempt: NewAttempt, number: number): Attempt => ({
   taken: false
 })
 
-/** What a settlement cost the sponsor, as far as it is known. */
+/** The settlement's cost to the sponsor, as far as it is known. */
 export const chargedOf = ({ born, outcome }: Row): bigint =>
   (outcome?.feeChargedStroops ?? 0n) + (outcome?.feeUnknown === true ? born.budgetStroops : 0n)
 

@@ -1,6 +1,6 @@
-// Time that passes only when nothing is left to do. Fibers run on a scheduler whose tasks wait in a list, and sleep on
-// a clock whose sleepers wait in order; one synchronous loop drives both. So a minute of waiting costs nothing, and the
-// order of everything is decided by the seed alone.
+// Time that advances only when there is nothing else to do. Fibers run on a scheduler that keeps its tasks in a list,
+// and sleep on a clock that keeps its sleepers in order; one synchronous loop drives both. So a minute of waiting costs
+// nothing, and only the seed determines the order of events.
 import { type Clock, Effect, Scheduler } from "effect"
 
 interface Sleeper {
@@ -53,7 +53,7 @@ export class VirtualTime {
     } as unknown as Clock.Clock
   }
 
-  /** Runs something at a moment, after all that was asked for earlier. */
+  /** Runs `wake` at this time, after all earlier ones. */
   at(millis: number, wake: () => void): void {
     const heap = this.#sleepers
     const sleeper = { at: millis, order: this.#order++, wake }
@@ -89,7 +89,7 @@ export class VirtualTime {
     return first
   }
 
-  /** Runs until `isDone`, or until nothing can happen any more, or past `untilMillis`; true when it was done. */
+  /** Runs until `isDone`, until nothing can happen any more, or past `untilMillis`; true if it was done. */
   run(isDone: () => boolean, untilMillis: number): boolean {
     while (true) {
       while (this.#tasks.length > 0) {
@@ -98,7 +98,7 @@ export class VirtualTime {
         for (const task of tasks) task()
       }
       if (isDone()) return true
-      // What is due later stays for the next run.
+      // Later events stay for the next run.
       if ((this.#sleepers[0]?.at ?? Infinity) > untilMillis) return false
       const next = this.#earliest()!
       this.now = Math.max(this.now, next.at)

@@ -1,6 +1,6 @@
-// One seed's world: a ledger with its nodes, a store, replicas that crash and come back, and what goes wrong when. The
-// settlement code in the replicas is the product's own; only its ports are simulated (`ports.ts`). An outcome is
-// checked when it is recorded, against what the ledger could still have done.
+// One seed's world: a ledger with its nodes, a store, replicas that crash and restart, and the faults with their times.
+// The settlement code in the replicas is the product's own; only its ports are simulated (`ports.ts`). An outcome is
+// checked when it is recorded, against the possible later ledgers.
 import { Clock, Context, Effect, References } from "effect"
 import { CrashPoints } from "../../kernel/settlement/CrashPoints.ts"
 import { ScanAbove, TransactionsPerQuestion } from "../../kernel/settlement/follower/scanLedgers.ts"
@@ -23,27 +23,27 @@ export class World {
   readonly store: TwinStore
   readonly coverage = new Coverage()
   readonly nodes: ReadonlyArray<SimulatedNode>
-  /** Authorizations by the number that an operation carries. */
+  /** Authorizations by the number in an operation. */
   readonly authorizations = new Map<number, Authorization>()
   /** Every envelope that was signed, by its outer hash. */
   readonly submissions = new Map<string, Submission>()
-  /** How many channels each replica's settings say; they may differ. */
+  /** Number of channels in each replica's settings; they may differ. */
   readonly channelCounts: ReadonlyArray<number>
-  /** All nodes share one address; else each is an endpoint of its own. */
+  /** True: all nodes share one address. False: each is a separate endpoint. */
   readonly isBalanced: boolean
   /** Open settlements above which the follower searches ledgers. */
   readonly scanAbove: number
   /** The network's ledger when each settlement was recorded, or built again, by id. */
   readonly bornIn = new Map<string, number>()
-  /** Invariants that were seen broken in the moment. */
+  /** Invariants that were found broken during the run. */
   readonly broken: Array<string> = []
   faults: Faults = quiet
   faultsSeen = 0
-  /** One endpoint forges successes; the others answer in time when they are asked to confirm. */
+  /** One endpoint forges successes; the others answer in time if they are asked to confirm. */
   get hasLiar(): boolean {
     return !this.isBalanced && this.nodes.some(({ forges }) => forges > 0)
   }
-  /** The store has lost transactions that it had called committed. */
+  /** The store has lost committed transactions. */
   hasLostCommits = false
   /** A stranger has used a channel. */
   hasUsurpers = false
@@ -56,7 +56,7 @@ export class World {
     this.scanAbove = seed % 2 === 0 ? 2 : 50
     const { chance, int } = this.random
     this.isBalanced = chance(0.4)
-    // Some runs cross midnight, where budgets change their day.
+    // Some runs cross midnight, when budgets change their day.
     const midnight = Date.UTC(2026, 0, 2)
     const start = chance(0.3) ? midnight - int(10, 60) * 1_000 : midnight + 3_600_000
     if (start < midnight) this.coverage.count("two days")
@@ -83,7 +83,7 @@ export class World {
     }
   }
 
-  /** Three nodes, of which at least one retains history: what none of them knows is for an operator. */
+  /** Three nodes. At least one retains the history, because a settlement that no node can decide needs an operator. */
   #makeNodes(): ReadonlyArray<SimulatedNode> {
     const { chance, int } = this.random
     return [0, 1, 2].map((number) => {
@@ -109,7 +109,7 @@ export class World {
     this.coverage.count(what)
   }
 
-  /** Everything is as good as it gets from now on. */
+  /** From now on there are no faults. */
   heal(): void {
     this.faults = quiet
     this.ledger.faults = quietLedger
@@ -125,7 +125,7 @@ export class World {
     })
   }
 
-  /** From now on nothing the replica does has an effect, and it sends nothing. */
+  /** From now on the replica's actions have no effect, and it sends nothing. */
   kill(replica: Replica, what: Occurrence): void {
     if (!replica.isAlive) return
     this.fault(what)
@@ -134,8 +134,8 @@ export class World {
   }
 
   /**
-   * One call through a port: it takes time, it may fail before or after it had its effect, and the process may die on
-   * either side.
+   * One call through a port: it takes time, it may fail before or after its effect, and the process may die before or
+   * after it.
    */
   call<A, E>(
     replica: Replica,
@@ -181,7 +181,7 @@ export class World {
     }
   }
 
-  /** A settlement that was built again has one envelope that can land. */
+  /** Only one envelope of a rebuilt settlement can land. */
   checkRebuild({ attempts, attemptsVoid, born }: Row): void {
     for (const { outerHash } of attempts.slice(0, attemptsVoid)) {
       const submission = this.submissions.get(outerHash)
@@ -207,7 +207,7 @@ export class World {
       Context.add(References.MinimumLogLevel, "None"),
       Context.add(References.TracerEnabled, false),
       Context.add(ScanAbove, this.scanAbove),
-      // By the number of open ones alone: half of the seeds ask for each hash.
+      // Only by the number of open settlements: half of the seeds ask for each hash.
       Context.add(TransactionsPerQuestion, 0),
       Context.add(CrashPoints, (step: string) =>
         Effect.suspend(() => {

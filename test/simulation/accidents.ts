@@ -1,24 +1,24 @@
-// Accidents of a run beside the faults of single calls: clocks that jump, machines that die, nodes that freeze, a
-// surge, a network that halts, a store that loses its last transactions, a stranger on our channels.
+// Accidents of a run in addition to the faults of single calls: clocks that jump, machines that die, nodes that freeze,
+// a surge, a network that halts, a store that loses its last transactions, a stranger on our channels.
 import { isNonceless } from "./SimulatedBatch.ts"
 import type { Replica } from "./Replica.ts"
 import type { World } from "./World.ts"
 
-/** A surge's floor, stroops: below, within and above what the ceiling allows. */
+/** A surge's floor in stroops: below, within and above the ceiling's range. */
 const floors = [150n, 1_000n, 5_000n, 9_000n, 20_000n] as const
 
 export interface Storm {
   readonly world: World
-  /** How long it lasts. */
+  /** Its duration. */
   readonly millis: number
   readonly isFair: boolean
-  /** A replica that runs now; undefined when the one that was drawn does not. */
+  /** A running replica; undefined if the drawn one is not running. */
   readonly someReplica: () => Replica | undefined
-  /** Accidents that a run has at least. */
+  /** Minimum number of accidents in a run. */
   readonly faultsMin: number
 }
 
-/** How far a machine's clock is off when it starts: mostly not, sometimes seconds, now and then hours. */
+/** Clock error of a machine at its start: mostly none, sometimes seconds, rarely hours. */
 export const skewOf = ({ coverage, random: { chance, int } }: World): number => {
   if (chance(0.12)) {
     coverage.count("clock off by hours")
@@ -67,17 +67,17 @@ const networkTrouble = ({ millis, world }: Storm) => {
   }
 }
 
-/** One of the endpoints says that payments have succeeded which are on no ledger. */
+/** One of the endpoints reports payments as successful that are on no ledger. */
 const liar = ({ world }: Storm) => {
   const { chance } = world.random
   if (world.isBalanced || !chance(0.15)) return
   world.nodes[2]!.forges = 0.5
   world.nodes[1]!.hides = 0
-  // What a silent second endpoint lets pass is another matter: one word decides then, and the record says so.
+  // A silent second endpoint is a different case: then one statement decides, and the record notes this.
   world.faults = { ...world.faults, rpcAway: 0, slow: 0 }
 }
 
-/** A reader of the ledger submits the authorization of a payment that failed. */
+/** A reader of the ledger submits the authorization of a failed payment. */
 const lateUses = ({ millis, world }: Storm) => {
   const { ledger, random, store, time } = world
   for (let at = 1_000; at < millis; at += 2_000)
@@ -97,7 +97,7 @@ const lateUses = ({ millis, world }: Storm) => {
     })
 }
 
-/** A stranger that has our keys, or the same ones. */
+/** A stranger that has our keys. */
 const usurpers = ({ millis, world }: Storm) => {
   const { coverage, ledger, random, time } = world
   const { chance, int, pick } = random
@@ -110,11 +110,11 @@ const usurpers = ({ millis, world }: Storm) => {
   }
 }
 
-/** The database comes back without what it had called committed in its last moments. */
+/** The database restarts without the commits of its last moments. */
 const lostCommits = ({ millis, world }: Storm) => {
   const { coverage, random, store, time } = world
   const { chance, int } = random
-  // A later loss may bring back the line of the journal that an earlier one gave up.
+  // A later loss may bring back the part of the journal that an earlier one dropped.
   const bringsBack = world.seed % 3 === 0
   let givenUp: (() => void) | undefined
   for (let losses = chance(0.12) ? int(1, 2) : 0; losses > 0; losses--) {
@@ -128,13 +128,13 @@ const lostCommits = ({ millis, world }: Storm) => {
       if (bringsBack && givenUp !== undefined) givenUp()
       else restore()
       givenUp = before
-      // Served anew: the journal begins an epoch before anything is leased.
+      // After a restore, the journal begins an epoch before anything is leased.
       store.beginEpoch()
     })
   }
 }
 
-/** Fair conditions have their accidents too. */
+/** Without random faults, some accidents are arranged. */
 const arrangedDeaths = ({ faultsMin, isFair, millis, someReplica, world }: Storm) => {
   for (let deaths = isFair ? faultsMin : 0; deaths > 0; deaths--) {
     world.time.after(world.random.int(5_000, millis - 5_000), () => {
@@ -156,8 +156,8 @@ export const planAccidents = (storm: Storm): void => {
 }
 
 /**
- * Reads the accounts of idle channels at a node and corrects what a stranger changed, as `reconcileChannels` does over
- * the SQL tables: a number is taken only from an answer that is not older than the channel's last outcome.
+ * Reads the accounts of idle channels at a node and corrects a stranger's changes, as `reconcileChannels` does over the
+ * SQL tables: it only accepts a number from an answer that is at least as new as the channel's last outcome.
  */
 export const surveyChannels = (world: World): void => {
   const { ledger, random, store, time } = world

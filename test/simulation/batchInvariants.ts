@@ -1,6 +1,7 @@
-// What must hold of the batch contract when a run is over, by the transactions that landed, ours and strangers', each
-// with what it moved: deposits are what was claimed, refunded, withdrawn and is held; claims of a channel rise, each
-// counted once; no receiver was paid what was not claimed. The records are held to the transactions by `invariants.ts`.
+// Invariants of the batch contract at the end of a run, by the transactions that landed, ours and strangers', each with
+// its movement: deposits equal the sum of the claimed, refunded, withdrawn and held amounts; claims of a channel rise,
+// each counted once; receivers are only paid claimed amounts. `invariants.ts` compares the records with the
+// transactions.
 import { type BatchAct, type BatchChannel, heldOf } from "./SimulatedBatch.ts"
 import type { World } from "./World.ts"
 
@@ -10,7 +11,7 @@ interface Landed {
   readonly ledger: number
 }
 
-/** Every call that had its effect, in the ledger's order. */
+/** Every successful call, in the ledger's order. */
 const landedIn = ({ ledger }: World): ReadonlyArray<Landed> => ledger.batchLog
 
 const sumOf = (landed: ReadonlyArray<Landed>, kind: BatchAct["kind"], of: string): bigint =>

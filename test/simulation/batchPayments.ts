@@ -1,6 +1,6 @@
-// Payments by the simulated batch scheme: deposits by a payer, claims, sweeps and refunds of a seller, withdrawals.
-// What is asked for fits the ledger of the moment, and may fit no more when it lands: claims overtake each other, a
-// refund comes between, a stranger submits the same call.
+// Payments by the simulated batch scheme: deposits by a payer, claims, sweeps and refunds of a seller, withdrawals. A
+// requested call is valid on the current ledger, but may not be when it lands: claims overtake each other, a refund
+// comes in between, or a stranger submits the same call.
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { principals, type Scenario } from "./Scenario.ts"
 import { type BatchAct, batchAccount, type BatchChannel, heldOf, isNonceless } from "./SimulatedBatch.ts"
@@ -23,7 +23,7 @@ const partiesOf = (act: BatchAct, channel: BatchChannel) => {
   }
 }
 
-/** What a call is to move, or for a claim to raise, by the ledger of the moment. */
+/** The amount that a call should move, or that a claim should add, on the current ledger. */
 const amountOf = ({ ledger }: World, act: BatchAct, channel: BatchChannel): bigint => {
   switch (act.kind) {
     case "deposit":
@@ -59,7 +59,7 @@ const authorizationOf = (world: World, act: BatchAct, channel: BatchChannel, led
   const expiresLedger = ledger.sequence + ledgers
   const amount = amountOf(world, act, channel)
   const { payTo, payer } = partiesOf(act, channel)
-  // Whose nonce it is: a withdrawal's is the payer's, though the contract pays.
+  // The owner of the nonce: for a withdrawal the payer, although the contract pays.
   const key = keyOfAct(act, channel.payer, BigInt(number), expiresLedger)
   const known = isNonceless(act) ? [...authorizations.values()].find((one) => one.key === key) : undefined
   const made: Authorization = {
@@ -79,7 +79,7 @@ const authorizationOf = (world: World, act: BatchAct, channel: BatchChannel, led
   return known ?? made
 }
 
-/** A call that fits the ledger of the moment, by chance what comes next of a channel. */
+/** A call that is valid on the current ledger; sometimes the next one of a channel's life. */
 const actOf = ({ ledger, random }: World): { readonly act: BatchAct; readonly channel: BatchChannel } => {
   const { chance, int, pick } = random
   const endable = [...ledger.batch.channels].find(([channel]) =>

@@ -14,7 +14,7 @@ import { principalOf } from "./simulatedScheme.ts"
 
 export type Step =
   | { readonly op: "wait"; readonly millis: number }
-  /** Records with the lease that slot holds, or with a made-up one. */
+  /** Records with the lease in that slot, or with an invented one. */
   | { readonly op: "record"; readonly slot: number; readonly settlement: Omit<NewSettlement, "channel"> }
   /** Leases several concurrently into a slot and those after it. */
   | { readonly op: "take"; readonly slot: number; readonly count: number }
@@ -73,7 +73,7 @@ export type Step =
 export const channels = ["channel-a", "channel-b", "channel-c"] as const
 export const slots = 4
 
-/** Ids from a small pool, so that steps meet each other's rows; stable under SQL's uuid form. */
+/** Ids from a small pool, so that steps affect each other's rows; stable under SQL's uuid form. */
 const idOf = (number: number): string => `00000000-0000-4000-a000-${String(number).padStart(12, "0")}`
 const hashOf = (text: string): string => text.padEnd(64, "0").slice(0, 64)
 

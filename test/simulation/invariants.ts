@@ -1,6 +1,6 @@
-// What must hold when a run is over (rules 2 and 3). Each invariant is checked against the ledger's log, the
-// store's rows and the answers that callers were given, three accounts of the same payments that were written
-// independently. A store that lost what it had called committed is held to less: what it lost cannot be known.
+// Invariants at the end of a run (rules 2 and 3). Each invariant is checked against the ledger's log, the store's rows
+// and the answers to callers, three independent accounts of the same payments. If a store has lost committed data,
+// fewer invariants apply, because nothing can recover that data.
 import { Option } from "effect"
 import type { SettleAnswer } from "../../kernel/payment/Answer.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
@@ -16,11 +16,11 @@ import type { World } from "./World.ts"
 
 export interface Reported {
   readonly payment: Payment
-  /** When it first read the store; absent when it never did. */
+  /** When it first read the store; undefined if it never did. */
   readonly readAt: number | undefined
   readonly receivedAt: number
   readonly answer: SettleAnswer
-  /** The process that gave it. */
+  /** The process that answered. */
   readonly replica: Replica
 }
 
@@ -28,11 +28,11 @@ type Rows = ReadonlyArray<Row>
 
 const nameOf = ({ born, state }: Row): string => `${born.authorizationKey} (${born.scheme}, ${state})`
 
-/** A row by its payment: two schemes may have one key. */
+/** A row by its payment: two schemes may have the same key. */
 const idOf = (scheme: string, key: string): string => `${scheme} ${key}`
 const rowId = ({ born }: Row): string => idOf(born.scheme, born.authorizationKey)
 
-/** The transaction of ours that moved an authorization's money. */
+/** Our transaction that moved an authorization's money. */
 const movedByOurs = ({ ledger }: World): ReadonlyMap<string, Included> =>
   new Map(
     ledger.log.flatMap((included) => {
@@ -43,7 +43,7 @@ const movedByOurs = ({ ledger }: World): ReadonlyMap<string, Included> =>
     })
   )
 
-/** A stranger used the channel's number, and nothing of ours landed: past the bound no answer proves when. */
+/** A stranger used the channel's number, and none of our transactions landed: past the bound no answer proves when. */
 const isUndecidable = ({ ledger }: World, { attempts, born: { channel } }: Row): boolean => {
   const { address, sequence } = channel
   const isHere = (one: { readonly channel: string; readonly sequence: bigint }) =>
@@ -54,19 +54,19 @@ const isUndecidable = ({ ledger }: World, { attempts, born: { channel } }: Row):
 }
 
 /**
- * The money was moved by a transaction whose record was lost: after the second record of the payment had failed, which
- * read that the authorization is live, or so long before its end that the nonce's entry was gone.
+ * A transaction with a lost record moved the money: either after the second record of the payment had failed, which
+ * read that the authorization is live, or so long before its end that the nonce's entry no longer existed.
  */
 const isPaidByLost = ({ hasLostCommits }: World, { attempts, state }: Row, ours: Included): boolean =>
   hasLostCommits &&
   (state === "expired" || state === "failed") &&
   attempts.every(({ innerHash }) => innerHash !== ours.innerHash)
 
-/** A record says what its transaction moved; what was promised where that cannot be read. */
+/** The record contains the amount that its transaction moved; the promised amount if that is unreadable. */
 const isAsMoved = (ours: Included, recorded: bigint | undefined): boolean =>
   recorded === ours.moved || (!isMetaReadable(ours) && recorded === ours.authorization!.amount)
 
-/** What a stranger's later use moved for a payment that had failed; undefined where it was not corrected. */
+/** The amount of a stranger's later use of a failed payment's authorization; undefined if there was no correction. */
 const correctedBy = ({ ledger, store }: World, { born }: Row) =>
   store.facts.some(({ subject, type }) => subject === born.id && type === "settlement.failed")
     ? ledger.foreign.find(
@@ -75,7 +75,10 @@ const correctedBy = ({ ledger, store }: World, { born }: Row) =>
       )
     : undefined
 
-/** What is settled is what ours moved; every record ends, each by a transaction of its own. */
+/**
+ * A settlement is settled if and only if our transaction moved its money; every record ends, each with its own
+ * transaction.
+ */
 const endings = (world: World, rows: Rows, moved: ReadonlyMap<string, Included>): ReadonlyArray<string> => {
   const found: Array<string> = []
   const endedBy = new Map<string, string>()
@@ -110,7 +113,7 @@ const endings = (world: World, rows: Rows, moved: ReadonlyMap<string, Included>)
   return found
 }
 
-/** A settlement is charged what the ledger took of it; more only where the fee can no longer be known. */
+/** A settlement is charged the ledger's actual fee; more only if the fee cannot be determined any more. */
 const charges = (world: World, rows: Rows): ReadonlyArray<string> => {
   if (world.hasLostCommits) return []
   const found: Array<string> = []
@@ -123,7 +126,7 @@ const charges = (world: World, rows: Rows): ReadonlyArray<string> => {
     const charged = chargedOf(row)
     recorded += charged
     if (taken > born.budgetStroops) found.push(`${name} cost ${taken}, and ${born.budgetStroops} were reserved`)
-    // What may have landed unseen stays charged: never less than the ledger took.
+    // If a transaction may have landed unseen, the charge stays: never less than the ledger's fee.
     const isGuess = outcome?.feeUnknown === true && charged >= taken && charged >= born.budgetStroops
     if (outcome !== undefined && charged !== taken && !isGuess)
       found.push(`${name} is charged ${charged}, the ledger took ${taken}`)
@@ -140,7 +143,7 @@ const charges = (world: World, rows: Rows): ReadonlyArray<string> => {
   return found
 }
 
-/** Every channel comes back with the ledger's number, and no number is in two hands. */
+/** Every channel returns with the ledger's number, and no number has two holders. */
 const channels = (world: World, rows: Rows): ReadonlyArray<string> => {
   const found: Array<string> = []
   for (const { address, leasedUntil, sequence, settlement } of world.store.channels.values()) {
@@ -180,7 +183,7 @@ const facts = (world: World, rows: Rows): ReadonlyArray<string> =>
       : [`${nameOf(row)} has the facts ${reported.join()}`]
   })
 
-/** What final answers claim, by their word. */
+/** The state that a final answer claims by its reason. */
 const claimOf = (reason: string): Row["state"] | undefined =>
   reason === "settle_ledger_transaction_failed"
     ? "failed"
@@ -188,7 +191,7 @@ const claimOf = (reason: string): Row["state"] | undefined =>
       ? "expired"
       : undefined
 
-/** Answers that the final state does not bear out. */
+/** Answers that contradict the final state. */
 const contradiction = (
   world: World,
   { answer, payment, receivedAt }: Reported,
@@ -216,7 +219,7 @@ const contradiction = (
       const claimed = claimOf(reason)
       if (claimed !== undefined && row?.state !== claimed && !world.hasLostCommits && late === undefined)
         return `${claimed}, and is ${row?.state ?? "not recorded"}`
-      // Of a record that was lost, maybe another caller's: asked again, it was recorded anew, and then ended otherwise.
+      // The record was lost, maybe another caller's: a repeated request was recorded again, with another outcome.
       const isOfLost = world.hasLostCommits && row !== undefined && row.recordedAt >= receivedAt
       const isExcused = isOfLost || (row !== undefined && ours !== undefined && isPaidByLost(world, row, ours))
       if (claimed !== undefined && ours !== undefined && !isExcused) return `${claimed}, and its money moved`
@@ -229,7 +232,7 @@ const contradiction = (
   }
 }
 
-/** A conflict is with another payment of the same caller: other callers' terms make none. */
+/** A conflict is with another payment of the same caller; other callers' terms do not conflict. */
 const isFramed = ({ answer, payment }: Reported, rows: Rows): boolean => {
   if (answer._tag !== "Failed" || answer.refusal.reason !== "payment_identifier_conflict") return false
   const { key, payer, scheme } = authorizationOf(payment)
@@ -260,7 +263,7 @@ const answers = (
     if (one.answer._tag === "Settled") successes.set(id, [...(successes.get(id) ?? []), one])
   }
   for (const [id, all] of world.hasLostCommits ? [] : successes) {
-    // Once, and again only by another process after the one that gave it has died.
+    // Once, and again only from another process after the first one has died.
     const again = all.slice(1).filter(({ replica }, at) => all[at]!.replica.isAlive || all[at]!.replica === replica)
     if (again.length > 0) found.push(`${id} released ${all.length} resources`)
   }

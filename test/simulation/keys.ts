@@ -1,5 +1,5 @@
 // The real signer over real keys, one for each number of channels that a replica may be set to. Signers have no state,
-// so all runs of the process share them. Signatures are not what is tried here, and the simulated ledger does not read
+// so all runs of the process share them. Signatures are not under test here, and the simulated ledger does not read
 // them.
 import { NodeServices } from "@effect/platform-node"
 import { Keypair } from "@stellar/stellar-sdk"
@@ -15,7 +15,7 @@ export const networkId = "ledger:testnet"
 export const channelsMin = 2
 export const channelsMax = 6
 export const ceilings = { resourceStroopsMax: 200_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 210_000n }
-/** What the simulated schemes' transactions cost besides the bid. */
+/** Resource fee of the simulated schemes' transactions, in addition to the bid. */
 export const resourceFeeStroops = 40_000n
 
 const networkOf = (channelCount: number) =>
@@ -72,5 +72,5 @@ const keysFor = (channelCount: number): Promise<Keys> => {
 const byCount = new Map<number, Keys>()
 for (let count = channelsMin; count <= channelsMax; count++) byCount.set(count, await keysFor(count))
 
-/** The keys of a replica whose settings name this number of channels. The first of them are the same for all. */
+/** The keys of a replica with this number of channels in its settings. All replicas share the first ones. */
 export const keysOf = (channelCount: number): Keys => byCount.get(channelCount)!

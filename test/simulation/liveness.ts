@@ -1,19 +1,19 @@
-// What settles, of what could: a facilitator that lets everything expire breaks no rule of safety. Of a run's storm,
-// what was recorded and no stranger touched; of the calm after it, everything that was asked for.
+// Checks that payments settle: a facilitator that lets everything expire breaks no rule of safety. It counts a run's
+// storm payments that were recorded and not touched by a stranger, and all calm payments.
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { isUntouched } from "./Scenario.ts"
 import { authorizationOf } from "./simulatedScheme.ts"
 import type { World } from "./World.ts"
 
 export interface Liveness {
-  /** Recorded in the storm, and neither used by others nor failed by the ledger itself. */
+  /** Recorded in the storm, not used by others, and not failed by the ledger itself. */
   readonly alive: number
   readonly aliveSettled: number
   readonly calmAsked: number
   readonly calmSettled: number
 }
 
-/** Of what is alive in a storm, at least this share settles, over many runs. */
+/** Minimum share of such payments that settle, over many runs. */
 export const aliveShareMin = 0.8
 
 export const none: Liveness = { alive: 0, aliveSettled: 0, calmAsked: 0, calmSettled: 0 }
@@ -38,7 +38,7 @@ export const livenessOf = (world: World, calm: ReadonlySet<Payment>, payments: R
   return { alive: alive.length, aliveSettled: settled(alive), calmAsked: calm.size, calmSettled: settled(calm) }
 }
 
-/** What is not lively enough. */
+/** Shares below their minimum. */
 export const tooFew = ({ alive, aliveSettled, calmAsked, calmSettled }: Liveness): ReadonlyArray<string> => [
   ...(calmSettled < calmAsked ? [`only ${calmSettled} of ${calmAsked} payments under calm conditions settled`] : []),
   ...(aliveSettled < alive * aliveShareMin

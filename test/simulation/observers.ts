@@ -1,7 +1,7 @@
 // Observers of a run: clients of the product's own streams of settlements (`EventStreams.ts`), over the simulated
-// store. Each keeps an account of the journal as a client would: it comes back with the id of the last event that it
-// read, to whichever replica runs, and gives up what it read after a position when an event `journal.rewound` says so.
-// When all is quiet the account must be the journal itself: an observer reads every fact, or is informed.
+// store. Each keeps a copy of the journal as a client would: it reconnects with the id of the last event that it read,
+// to any running replica, and drops its copy after a position if an event `journal.rewound` asks for it. At the end the
+// copy must equal the journal: an observer reads every fact, or is informed.
 import { Effect, Layer, Option, Stream } from "effect"
 import { SqlError } from "effect/sql"
 import { Events } from "../../kernel/config/Events.ts"
@@ -15,7 +15,7 @@ import type { World } from "./World.ts"
 
 /** How often a stream polls the simulated journal. */
 const pollMillis = 4_000
-/** The longest that observers are waited for at the end. */
+/** How long we wait for observers at the end. */
 export const observingMillis = 60_000
 
 const connectionLost = () =>
@@ -23,7 +23,7 @@ const connectionLost = () =>
     reason: new SqlError.ConnectionError({ cause: new Error("the connection is gone") } as never)
   } as never)
 
-/** A source of chance for streams alone: they change nothing in the run that they observe. */
+/** A separate random source for the streams, so that observers do not change the run. */
 const randomOf = (world: World): Random => {
   const random = randoms.get(world) ?? makeRandom(world.seed ^ 0x5bd1e995)
   randoms.set(world, random)
@@ -31,7 +31,7 @@ const randomOf = (world: World): Random => {
 }
 const randoms = new WeakMap<World, Random>()
 
-/** The journal as a replica reads it: calls take time, and may fail. */
+/** The journal from the view of a replica: calls take time, and may fail. */
 const simulatedEvents = (world: World, replica: Replica) => {
   const { store } = world
   const random = randomOf(world)
@@ -51,7 +51,7 @@ const simulatedEvents = (world: World, replica: Replica) => {
   })
 }
 
-/** The product's streams over a replica's journal; what closes them is given from outside. */
+/** The product's streams over a replica's journal; the service that closes them comes from outside. */
 export const streamsLayer = (world: World, replica: Replica) =>
   EventStreams.layer.pipe(
     Layer.provide(
@@ -68,17 +68,17 @@ export const streamsLayer = (world: World, replica: Replica) =>
     )
   )
 
-/** Follows streams of a running replica, and says when that ended, also when there is none. */
+/** Follows streams of a running replica, and reports when that ended, or that there is none. */
 export type Ask = (
   random: Random,
   read: (streams: EventStreams["Service"]) => Effect.Effect<void>,
   ended: () => void
 ) => void
 
-/** One client, of one principal or of everything. */
+/** One client, for one principal or for all. */
 class Observer {
   readonly principal: string | undefined
-  /** What it has read, by position. */
+  /** The facts that it has read, by position. */
   readonly account = new Map<bigint, string>()
   #last: JournalCursor | undefined
   readonly #world: World
@@ -114,7 +114,7 @@ class Observer {
     })
   }
 
-  /** The journal of now, as this one should have read it. */
+  /** The current journal, as this observer should have read it. */
   get expected(): ReadonlyMap<bigint, string> {
     return new Map(
       this.#world.store
@@ -128,7 +128,7 @@ class Observer {
     return this.account.size >= expected.size && [...expected.keys()].every((position) => this.account.has(position))
   }
 
-  /** What it has read otherwise than the journal has it. */
+  /** Differences between its copy and the journal. */
   get violations(): ReadonlyArray<string> {
     const { expected } = this
     const name = `the observer of ${this.principal ?? "everything"}`
@@ -141,7 +141,7 @@ class Observer {
   }
 }
 
-/** All observers of a run. They come back, to any replica, for as long as it lasts. */
+/** All observers of a run. They reconnect to any replica until the run ends. */
 export class Observers {
   readonly #observers: ReadonlyArray<Observer>
 

@@ -1,5 +1,5 @@
-// The ports of one replica: the store and the RPC of its world, the real signer over its keys, its settings. What is
-// signed is registered, so that the simulated ledger knows an envelope without decoding it.
+// The ports of one replica: the store and the RPC of its world, the real signer over its keys, its settings. Signed
+// envelopes are registered, so that the simulated ledger can use them without decoding.
 import type { xdr } from "@stellar/stellar-sdk/base"
 import { Duration, Effect, Layer } from "effect"
 import { Limits } from "../../kernel/config/Limits.ts"
@@ -35,7 +35,7 @@ const limitValues = {
   settlePerSecond: 0
 }
 
-/** The number that a simulated operation carries in its last argument. */
+/** The number in the last argument of a simulated operation. */
 const numberOf = (operation: xdr.OperationWire | undefined): number | undefined => {
   const body = operation?.body
   if (body?.type !== 24 || body.invokeHostFunctionOp.hostFunction.type !== 0) return undefined
@@ -43,7 +43,7 @@ const numberOf = (operation: xdr.OperationWire | undefined): number | undefined 
   return last?.type === 5 ? Number(last.u64) : undefined
 }
 
-/** The signer of a replica. What it signs is registered, so that the ledger knows it without decoding. */
+/** A replica's signer that registers signed envelopes, so that the ledger can use them without decoding. */
 const registering = (world: World, { keys: { signer } }: Replica): Signer["Service"] => {
   const register = (
     transaction: Transaction,
@@ -79,7 +79,7 @@ const registering = (world: World, { keys: { signer } }: Replica): Signer["Servi
   })
 }
 
-/** A process that is known to be dead as soon as it is. */
+/** Reports a dead process immediately. */
 const presence = (world: World, { process }: Replica) =>
   Layer.effect(
     ThisProcess,

@@ -1,7 +1,7 @@
-// `npm run simulate -- --runs N --seed S`: runs seeds S to S+N-1 on every core, prints what they came past, and every
-// seed that broke an invariant with what it broke. Exit code 1 when one did, or when something that must be seen was
-// seen fewer than 100 times (for short trials: `--least N`). A failing seed is replayed by `--runs 1 --seed S`. With
-// `--agents` the seeds are those of `agents/simulateAgents.ts`.
+// `npm run simulate -- --runs N --seed S`: runs seeds S to S+N-1 on every core, prints the coverage, and every seed
+// that broke an invariant with that invariant. Exit code 1 if one did, or if a required event occurred fewer than 100
+// times (for short trials: `--least N`). Replay a failing seed with `--runs 1 --seed S`. With `--agents` the seeds are
+// those of `agents/simulateAgents.ts`.
 import { availableParallelism } from "node:os"
 import process from "node:process"
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads"
@@ -20,7 +20,7 @@ interface Batch {
   readonly broken: ReadonlyArray<{ readonly seed: number; readonly violations: ReadonlyArray<string> }>
 }
 
-/** Seeds a worker runs between two reports. */
+/** Seeds that a worker runs between two reports. */
 const batchSize = 50
 
 const batchOf = (reports: ReadonlyArray<Report>): Batch => {

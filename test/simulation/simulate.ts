@@ -1,6 +1,6 @@
-// One run: a seed decides the world, what goes wrong in it and when. At least thirty payments go through two replicas
-// of the real settlement code in a storm; then everything heals, open settlements end, and some more payments are made
-// under calm conditions. At the end the invariants are checked, and what settled of what could.
+// One run: the seed determines the world, its faults and their times. At least thirty payments go through two replicas
+// of the real settlement code in a storm. Then all faults end, open settlements end, and some more payments are made
+// under calm conditions. At the end the invariants and the share of settled payments are checked.
 import { Context, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { ListenAt } from "../../kernel/http/ListenAt.ts"
@@ -42,24 +42,24 @@ export interface Report {
   readonly coverage: ReadonlyMap<string, number>
 }
 
-/** Faults that a run has at least. */
+/** Minimum number of faults in a run. */
 export const faultsMin = 3
-/** Virtual time in which payments begin, and after which everything heals. */
+/** Virtual time in which payments begin, and after which all faults end. */
 const stormMillis = 60_000
-/** Virtual time after which a run that is not over has lost something. */
+/** Virtual time after which an unfinished run has failed. */
 const calmMillis = 4_500_000
-/** Virtual time after which only what cannot be decided is still open: an hour of ledgers ends it. */
+/** Virtual time after which only undecidable settlements are still open: an hour of ledgers ends them. */
 const patienceMillis = 240_000
 const hurriedMillis = 150
 const paceMillis = 120_000
-/** Of a storm's payments, those by the batch scheme. */
+/** Share of batch payments in a storm. */
 const batchShare = 0.3
-/** Payments under calm conditions, one after another. */
+/** Number of sequential payments under calm conditions. */
 const calmPayments = 3
 const calmEvery = 9_000
-/** Time for a survey of the channels, and for leases of processes that died to run out. */
+/** Time for a survey of the channels, and for the leases of dead processes to expire. */
 const settleDown = 15_000
-/** Beyond its bound an answer may take this much longer, milliseconds, regardless of clock changes. */
+/** An answer may come this many milliseconds after its bound, regardless of clock changes. */
 const answerSlack = 100
 
 /** The product's own layers over a replica's ports. */
@@ -81,7 +81,7 @@ const replicaLayer = (world: World, replica: Replica) =>
     Layer.provideMerge(ports(world, replica))
   )
 
-/** An answer has left once its handler has given it. */
+/** An answer counts as sent once its handler has returned it. */
 const noRequest = {} as HttpServerRequest.HttpServerRequest
 
 interface Running {
@@ -94,13 +94,13 @@ interface Running {
 const fork = <A, E>(world: World, replica: Replica, effect: Effect.Effect<A, E>) =>
   Effect.runForkWith(world.context(replica))(effect, { scheduler: world.time.scheduler })
 
-/** Asked of a replica. A process may die where its fiber cannot be interrupted: its client is cut off. */
+/** A request to a replica. If a process dies while its fiber cannot be interrupted, its client is cut off. */
 interface Asked {
   readonly replica: Replica
   readonly cutOff: () => void
 }
 
-/** The replicas of a run: processes that die and come back. */
+/** The replicas of a run: processes that die and restart. */
 class Replicas {
   readonly running: Array<Running | undefined> = []
   readonly asking = new Map<Fiber.Fiber<unknown, unknown>, Asked>()
@@ -138,7 +138,7 @@ class Replicas {
     const entry = this.running[slot]
     this.running[slot] = undefined
     this.#world.store.processes.delete(replica.process)
-    // Clients of a dead process are cut off; its fibers are left suspended.
+    // Clients of a dead process are cut off; its fibers stay suspended.
     time.after(0, () => {
       for (const [fiber, { cutOff, replica: of }] of this.asking) {
         if (of !== replica) continue
@@ -175,7 +175,7 @@ class Clients {
   readonly received: Array<Reported> = []
   unfinished = 0
   isCalm = false
-  /** Only settlements that cannot be decided are waited for: ledgers close quickly meanwhile. */
+  /** Only undecidable settlements are still open, so ledgers close quickly. */
   isHurried = false
   readonly #world: World
   readonly #replicas: Replicas
@@ -288,7 +288,7 @@ const countEnds = ({ coverage, ledger, store }: World): void => {
   }
 }
 
-/** Everything heals at the end of the storm; then what is open has to end. */
+/** All faults end after the storm; then open settlements have to end. */
 const runStorm = (world: World, scenario: Scenario, clients: Clients, replicas: Replicas): string | undefined => {
   const { ledger, random, store, time } = world
   const { chance, int } = random
@@ -323,14 +323,14 @@ const runStorm = (world: World, scenario: Scenario, clients: Clients, replicas: 
   const isFinished = time.run(isOver, end + calmMillis)
   if (clients.isHurried) {
     clients.isHurried = false
-    // Until the ledger's pace is measured anew.
+    // Wait until the ledger's close interval is measured again.
     time.run(() => false, time.now + paceMillis)
   }
   if (isFinished) return undefined
   return `not over ${calmMillis / 1_000} s after everything healed: ${clients.unfinished} clients wait`
 }
 
-/** What is asked for now has nothing against it. */
+/** Nothing keeps these payments from settling. */
 const runCalm = (world: World, scenario: Scenario, clients: Clients): ReadonlySet<Payment> => {
   const { store, time } = world
   world.heal()
@@ -349,7 +349,7 @@ const runCalm = (world: World, scenario: Scenario, clients: Clients): ReadonlySe
     clients.unfinished === 0 &&
     [...store.rows.values()].every(({ state }) => !isOpen(state))
   time.run(isOver, time.now + 120_000)
-  // What was begun before may still give a lease back.
+  // Earlier work may still release a lease.
   time.run(() => false, time.now + 6_000)
   return calm
 }

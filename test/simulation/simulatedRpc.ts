@@ -1,5 +1,5 @@
-// The ledger's RPC as a replica finds it: each question goes to some node, takes time, may fail on the way, and is
-// answered by what that node knows. Submissions may be lost, refused without reason, or taken and called refused.
+// The ledger's RPC from the view of a replica: each request goes to some node, takes time, may fail on the way, and
+// gets that node's answer. Submissions may be lost, refused without reason, or accepted and reported as refused.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option, Result } from "effect"
 import { type Envelope, readEnvelope } from "../../kernel/stellar/Envelope.ts"
@@ -18,23 +18,23 @@ import type { World } from "./World.ts"
 
 type Send = ReturnType<LedgerRpc["Service"]["send"]>
 
-/** What a refusal without a reason is called. */
+/** Codes of a refusal without a reason. */
 const spuriousCodes = ["txInsufficientFee", "txBadSeq", "txInternalError", "txBadAuth"] as const
 
-/** Accounts of ours that are no channel have this much, stroops. */
+/** Balance in stroops of our accounts that are not channels. */
 const sponsorBalanceStroops = 1_000_000_000n
 
 /** Whether a transaction's meta can be read. */
 export const isMetaReadable = ({ innerHash }: Included): boolean => innerHash.charCodeAt(0) % 5 !== 0
 
-/** The one transfer of an amount; none of nothing. */
+/** The one transfer of an amount; empty for nothing. */
 const transfersOf = ({ act, payTo, payer }: Authorization, amount: bigint | undefined) =>
   amount === undefined || amount === 0n
     ? []
     : // A withdrawal is signed by the payer that it pays.
       [{ contract: asset, from: act === undefined || act.kind === "deposit" ? payer : batchAccount, to: payTo, amount }]
 
-/** What the ledger shows of a transaction; its meta cannot always be read. */
+/** The ledger's view of a transaction; its meta is sometimes unreadable. */
 const executedOf = (included: Included): ExecutedTransaction => {
   const { authorization, closedAtSeconds, feeChargedStroops, innerHash, ledger, moved: amount, outerHash } = included
   const { succeeded } = included
@@ -51,7 +51,7 @@ const executedOf = (included: Included): ExecutedTransaction => {
   }
 }
 
-/** What a lying node says of a payment that is on no ledger. */
+/** A lying node's answer about a payment that is on no ledger. */
 const forgedOf = (submission: Submission, node: SimulatedNode, endpoint: number): ExecutedTransaction => ({
   ledger: node.latestLedger,
   closedAtSeconds: 0,
@@ -63,7 +63,7 @@ const forgedOf = (submission: Submission, node: SimulatedNode, endpoint: number)
   endpoint
 })
 
-/** A transaction that is none of ours. */
+/** A stranger's transaction. */
 const strangersOf = ({ authorization, closedAtSeconds, hash, ledger, moved }: Foreign) => ({
   executed: {
     ledger,
@@ -141,7 +141,7 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
       Effect.flatMap((answer) => (answer instanceof LedgerUnavailable ? Effect.fail(answer) : Effect.succeed(answer)))
     ) as Effect.Effect<A, LedgerUnavailable>
 
-  /** What a node says its newest ledger is, now and then far ahead. */
+  /** The newest ledger in a node's answer, sometimes far ahead. */
   const claimed = (node: SimulatedNode): number => {
     const sequence = node.claimedLedger
     if (sequence !== node.latestLedger) world.coverage.count("node far ahead")
@@ -261,7 +261,7 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
     )
 
   return LedgerRpc.of({
-    // The simulated schemes keep nothing in contracts.
+    // The simulated schemes store nothing in contracts.
     contractData: () => asked("getLedgerEntries", ({ latestLedger }) => ({ latestLedger, values: new Map() })),
     contractEvents: () => asked("getEvents", ({ latestLedger }) => ({ latestLedger, events: [] })),
     latestLedger: latestLedger(),
@@ -290,7 +290,7 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
       const floor = ledger.surge?.floorStroops ?? 100n
       return { p50: floor, p90: floor + floor / 5n, p99: 2n * floor + 800n }
     }),
-    // What is simulated here is the number of a payment: the scheme has no envelope.
+    // Simulates the number of a payment: the scheme has no envelope.
     simulate: (number) =>
       asked("simulateTransaction", ({ latestLedger }) => {
         const authorization = world.authorizations.get(Number(number))!

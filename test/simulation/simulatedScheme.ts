@@ -1,7 +1,7 @@
-// Payment schemes whose payload is the authorization itself, as the simulated ledger knows it: verify asks the ledger
-// once, prepare gives an operation that carries the payment's number. One moves what was signed, another less than
-// that, and both draw on the same nonces of a payer; the third calls the batch contract, with a nonce or without any.
-// Everything the kernel may ask of a scheme, and little to decode.
+// Payment schemes with the authorization itself as their payload: verify asks the simulated ledger once, prepare
+// returns an operation that carries the payment's number. One moves the signed amount, another a smaller amount, and
+// both use the same nonces of a payer; the third calls the batch contract, with or without a nonce. They cover
+// everything that the kernel may ask of a scheme, with little to decode.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option } from "effect"
 import { anonymous, type Principal } from "../../kernel/http/Principal.ts"
@@ -18,7 +18,7 @@ export const schemeNames = ["simulated", "simulated-upto"] as const
 export const batchScheme = "simulated-batch"
 
 export const asset = StrKey.encodeContract(new Uint8Array(32).fill(9))
-/** Verify and prepare refuse when fewer ledgers remain. */
+/** Verify and prepare refuse if fewer ledgers remain. */
 const ledgersLeftMin = 2
 
 const operation = xdr.Operation.schema.encode({
@@ -47,7 +47,7 @@ export const sorobanDataXdr = xdr.SorobanTransactionData.schema.encode({
 
 const numberView = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** The operation of payment `number`: its last argument, before the empty list of authorizations, is that number. */
+/** The operation of payment `number`: its last argument before the empty list of authorizations. */
 export const operationOf = (number: number): Uint8Array => {
   const bytes = operation.slice()
   numberView(bytes).setBigUint64(bytes.length - 12, BigInt(number))
@@ -59,7 +59,7 @@ const numberIn = (operationXdr: Uint8Array): number | undefined =>
     ? Number(numberView(operationXdr).getBigUint64(operation.length - 12))
     : undefined
 
-/** The key of an authorization, as the schemes of the product make it. */
+/** The key of an authorization, in the format of the product's schemes. */
 export const keyOf = (payer: string, nonce: bigint, expiresLedger: number): string =>
   `${payer}:${nonce}:${expiresLedger}`
 
@@ -103,10 +103,10 @@ export const paymentOf = (options: {
 
 export const authorizationOf = (payment: Payment): Authorization => payment.payload["authorization"] as Authorization
 
-/** Keys of what needs no authorization of the ledger's own. */
+/** Keys of calls that need no authorization on the ledger. */
 const noncelessKey = /^(?:claim|refund|sweep):/
 
-/** A transfer of just what was promised. */
+/** A transfer of exactly the promised amount. */
 const executedTransfer: Scheme["checkExecuted"] = (promise, { transfers }) =>
   Option.isNone(transfers) ||
   transfers.value.some(
@@ -115,7 +115,7 @@ const executedTransfer: Scheme["checkExecuted"] = (promise, { transfers }) =>
     ? { _tag: "Moved", amount: promise.amount }
     : { _tag: "NotMoved", message: "the executed transaction does not show the promised transfer" }
 
-/** A call of the contract moves what it moves, to the party that was promised it; a claim nothing. */
+/** A contract call moves its own amount to the promised party; a claim moves nothing. */
 const executedBatch: Scheme["checkExecuted"] = (promise, { transfers }) => {
   if (Option.isNone(transfers)) return { _tag: "Moved", amount: promise.amount }
   const [first] = transfers.value
@@ -124,7 +124,7 @@ const executedBatch: Scheme["checkExecuted"] = (promise, { transfers }) => {
     : { _tag: "NotMoved", message: "the executed transaction pays another" }
 }
 
-/** The schemes of a world whose authorizations are these, by number. */
+/** The schemes of a world with these authorizations, by number. */
 export const simulatedSchemes = Effect.fnUntraced(function* (authorizations: ReadonlyMap<number, Authorization>) {
   const rpc = yield* LedgerRpc
   const clock = yield* LedgerClock

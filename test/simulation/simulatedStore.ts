@@ -1,5 +1,5 @@
-// The store as a replica finds it: the in-memory tables behind calls that take time and may fail before or after they
-// had their effect.
+// The store from the view of a replica: the in-memory tables behind calls that take time and may fail before or after
+// they took effect.
 import { Duration, Effect, Layer } from "effect"
 import { SqlError } from "effect/sql"
 import { Budget } from "../../kernel/budget/Budget.ts"
@@ -16,7 +16,7 @@ const connectionLost = () =>
     reason: new SqlError.ConnectionError({ cause: new Error("the connection is gone") } as never)
   } as never)
 
-/** Runs an operation in the store, later, and possibly failing before or after its effect. */
+/** Runs an operation in the store after a delay; it may fail before or after its effect. */
 const storing =
   (world: World, replica: Replica) =>
   <A>(run: () => A): Effect.Effect<A, SqlError.SqlError> => {

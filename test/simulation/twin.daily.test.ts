@@ -1,5 +1,5 @@
-// The in-memory repository of the simulation keeps the promises of the SQL one: the same random histories, the same
-// answers, the same tables. Each difference names its seed.
+// The simulation's in-memory repository keeps the promises of the SQL one: the same random histories, the same answers,
+// the same tables. Each difference is reported with its seed.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"

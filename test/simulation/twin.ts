@@ -1,5 +1,5 @@
-// Plays one history on both repositories and reports where they first differ. The database's own clock is replaced by a
-// table's value, so that both sides live in the same time.
+// Runs one history on both repositories and reports their first difference. A table's value replaces the database's own
+// clock, so that both sides have the same time.
 import { PgClient } from "@effect/sql-pg"
 import { Clock, Context, Duration, Effect, Layer, Option, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
@@ -42,7 +42,7 @@ const limits = {
   settlePerSecond: 0
 }
 
-/** The clock of statements, from a table; tables made afterwards take it as their default too. */
+/** The clock of statements, from a table; tables created afterwards also use it as their default. */
 const ownTime = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`create schema timed`
@@ -74,7 +74,7 @@ const source = (kind: DatabaseKind) =>
     })
   )
 
-/** The SQL repository over a database whose time is a table's. */
+/** The SQL repository over a database that gets its time from a table. */
 export const sqlLayer = (kind: DatabaseKind) =>
   Layer.mergeAll(SqlSettlements.layer, ChannelStore.layer).pipe(
     Layer.provideMerge(Budget.layer),
@@ -98,7 +98,7 @@ export const sqlLayer = (kind: DatabaseKind) =>
     )
   )
 
-/** Both sides' answers as text that can be compared: keys in order, nothing undefined, dates as milliseconds. */
+/** Both sides' answers as comparable text: sorted keys, no undefined members, dates as milliseconds. */
 const textOf = (value: unknown): string => JSON.stringify(plain(value))
 
 const byAddress = (leases: ReadonlyArray<ChannelLease>) => leases.toSorted((a, b) => (a.address < b.address ? -1 : 1))
@@ -120,7 +120,7 @@ const plain = (value: unknown): unknown => {
 const sorted = <A extends { readonly id: string }>(rows: ReadonlyArray<A>): ReadonlyArray<A> =>
   rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))
 
-/** Plays the history of a seed; the first difference, or nothing. */
+/** Runs the history of a seed; returns the first difference, or undefined. */
 export const firstDifference = Effect.fn("firstDifference")(function* (
   seed: number
 ): Effect.fn.Return<string | undefined, unknown, any> {
@@ -298,7 +298,7 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
     monotonicTimeNanosUnsafe: () => BigInt(now) * 1_000_000n
   })
   for (const [index, step] of historyOf(seed).entries()) {
-    // No two steps in the same instant: the earlier use is then identified by time alone.
+    // Each step has its own instant, so that time identifies the earlier use.
     now += 1
     yield* sql`update timed.moment set at = to_timestamp(${now / 1_000}::float8)`
     const [theirs, ours] = yield* play(step).pipe(Effect.provideService(Clock.Clock, timed))
@@ -308,10 +308,10 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
   return yield* tablesDiffer(sql, twin, seed)
 })
 
-/** Ledgers in which numbers were distrusted; a store knows the last one. */
+/** Ledgers in which numbers were distrusted; a store keeps the last one. */
 let distrusted = 0
 
-/** Leases whose holder stays: a finalizer would delete what the history still reads. */
+/** Leases without their finalizer, which would delete rows that the history still reads. */
 const keptLeases = Leases.layer
 
 const tablesDiffer = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, twin: TwinStore, seed: number) {

@@ -1,6 +1,6 @@
-// Which requirements the tests show. A test says so at the end of its name, `"refuses an unknown network [S262]"`, with
-// numbers separated by commas and ranges written `S285–S305`. A test that is skipped, still to do or expected to fail
-// shows nothing, and neither does the name of a group.
+// The requirements that the tests prove. A test cites them at the end of its name, `"refuses an unknown network
+// [S262]"`, with numbers separated by commas and ranges written `S285–S305`. A test that is skipped, still to do or
+// expected to fail proves nothing, and the name of a group does not count either.
 import { eachNode, isNode, lineAt, type Node, type Source } from "../architecture/sources.ts"
 import { requirements } from "./sections.ts"
 
@@ -10,7 +10,7 @@ export interface Citation {
   readonly at: string
 }
 
-/** `[S1, S84]`, or each in brackets of its own. */
+/** `[S1, S84]`, or each in its own brackets. */
 const citation = /\[(S\d+(?:[-–]S?\d+)?(?:(?:, ?|\]\[)S\d+(?:[-–]S?\d+)?)*)\]$/
 
 /** The numbers in a test's name; empty when it cites none. */
@@ -25,7 +25,7 @@ export const numbersIn = (name: string): ReadonlyArray<number> => {
 
 const silent = new Set(["describe", "describeDatabases", "skip", "todo", "fails", "skipIf", "runIf"])
 
-/** The names that a callee is made of: `it.effect.skip` gives it, effect, skip. */
+/** The names in a callee: `it.effect.skip` gives it, effect, skip. */
 const wordsOf = (callee: unknown): ReadonlyArray<string> => {
   if (!isNode(callee)) return []
   if (callee.type === "Identifier") return [String(callee["name"])]
@@ -41,7 +41,7 @@ const textOf = (node: Node): string | undefined => {
     .join("…")
 }
 
-/** What the tests of one source cite; throws on a number that is no requirement. */
+/** The citations of one source's tests; throws on a number that is not a requirement. */
 export const citationsOf = (source: Source): ReadonlyArray<Citation> => {
   const found: Array<Citation> = []
   eachNode(source.program, (node, parent, key) => {

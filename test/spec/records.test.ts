@@ -1,5 +1,5 @@
-// A number in a comment leads to something that a reader can open: `S84` to a line of `requirements.md`, `rules 3`
-// to a record in `kernel/decisions/`.
+// A number in a comment leads to a text that a reader can open: `S84` to a line of `requirements.md`, `rules 3` to a
+// record in `kernel/decisions/`.
 import { describe, expect, it } from "vitest"
 import { readText, textFiles } from "../architecture/sources.ts"
 import { requirements, sections } from "./sections.ts"
@@ -12,7 +12,7 @@ const rules = new Set(
 )
 const records = textFiles.filter((path) => /^kernel\/decisions\/\d{4}-[a-z0-9-]+\.md$/.test(path))
 
-/** Where our own text cites: sources, statements and documents; names of tests are counted by `npm run spec`. */
+/** Files with citations in our own text: sources, statements and documents; `npm run spec` counts names of tests. */
 const citing = textFiles.filter(
   (path) =>
     /\.(ts|mjs|sql|md|ya?ml)$/.test(path) && !path.startsWith("test/spec/") && !path.startsWith("test/official/")

@@ -1,5 +1,5 @@
-// `npm run spec`: how many of the specification's requirements the tests show, section by section. `npm run spec --
-// --missing` names those that none shows, `-- --where` the tests for each. The last line is the figure.
+// `npm run spec`: how many of the specification's requirements the tests prove, section by section. `npm run spec --
+// --missing` lists those without a test, `-- --where` the tests for each. The last line is the figure.
 import { readText, sourcesIn } from "../architecture/sources.ts"
 import { citationsOf } from "./citations.ts"
 import { requirements, sections } from "./sections.ts"

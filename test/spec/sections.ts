@@ -1,8 +1,8 @@
-// The sections of the specification's requirements, by their numbers alone; `requirements.md` has the words.
+// The sections of the specification's requirements, only by their numbers; `requirements.md` has the text.
 
 export interface Section {
   readonly title: string
-  /** First and last requirement, both included. */
+  /** First and last requirement, inclusive. */
   readonly from: number
   readonly to: number
 }
@@ -40,5 +40,5 @@ export const sections: ReadonlyArray<Section> = [
   { title: "Form of the project", from: 336, to: 345 }
 ]
 
-/** How many requirements there are. */
+/** Number of requirements. */
 export const requirements = 345

@@ -1,5 +1,5 @@
-// Archives what a contract holds of the test token on the embedded ledger, as months without a transfer do, and reads
-// which archived entries a sent settlement restored.
+// Archives a contract's balance of the test token on the embedded ledger, as months without a transfer do, and reads
+// the archived entries that a settlement restored.
 import { Address, xdr } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -7,7 +7,7 @@ import { type KeyString, ttlEntry } from "../../plugins/ledger-local/engine/stat
 import { testnetUsdc } from "./buyer.ts"
 import type { Facilitator } from "./facilitator.ts"
 
-/** The balance of a contract becomes archived in this ledger. */
+/** Archives the contract's balance in this ledger. */
 export const archiveBalance = ({ ledger: { ledger } }: Pick<Facilitator, "ledger">, holder: string) =>
   Effect.sync(() => {
     const key = xdr.LedgerKey.contractData(

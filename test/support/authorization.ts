@@ -1,12 +1,12 @@
-// Soroban authorization entries for tests, signed as a payer's wallet signs them, with every part open to change: the
-// credential variant, the keys that sign, the bytes of a signature, the passphrase. Nothing here checks anything; what
-// it builds can be as wrong as a test wants it.
+// Soroban authorization entries for tests, signed like a payer's wallet signs them. Every part can be changed: the
+// credential variant, the signing keys, the bytes of a signature, the passphrase. Nothing here checks the result, so a
+// test can build any wrong entry.
 import { Address, buildAuthorizationEntryPreimage, hash, type Keypair, StrKey, xdr } from "@stellar/stellar-sdk"
 
-/** The variants of an authorization's credentials. `address` is what the official client of today sends. */
+/** The variants of an authorization's credentials. The current official client sends `address`. */
 export type CredentialVariant = "address" | "addressV2" | "delegates" | "sourceAccount"
 
-/** The signer: an account with one key, or a contract whose `__check_auth` takes the value that `sign` gives. */
+/** The signer: an account with one key, or a contract whose `__check_auth` takes the result of `sign`. */
 export type Payer = Keypair | { readonly contract: string; readonly sign: (payload: Uint8Array) => xdr.ScVal }
 
 /** The address of a payer, `G…` or `C…`. */
@@ -22,7 +22,7 @@ export const invocationOf = (
     subInvocations: [...subInvocations]
   })
 
-/** The arguments of a call of `contract`. */
+/** The arguments of a call to `contract`. */
 export const callOf = (
   contract: string,
   functionName: string,
@@ -30,7 +30,7 @@ export const callOf = (
 ): xdr.InvokeContractArgs =>
   new xdr.InvokeContractArgs({ contractAddress: new Address(contract).toScAddress(), functionName, args: [...args] })
 
-/** One element of the signature vector of an account: the key in the open, and 64 bytes. */
+/** One element of an account's signature vector: the public key and the 64 bytes. */
 const signatureMap = (publicKey: Uint8Array, signature: Uint8Array): xdr.ScVal =>
   xdr.ScVal.scvMap([
     new xdr.ScMapEntry({ key: xdr.ScVal.scvSymbol("public_key"), val: xdr.ScVal.scvBytes(publicKey) }),
@@ -41,14 +41,14 @@ export interface AuthorizationOptions {
   readonly payer: Payer
   readonly invocation: xdr.SorobanAuthorizedInvocation
   readonly nonce: bigint
-  /** First ledger at which the signature is worth nothing any more is this one plus one. */
+  /** The signature is valid up to this ledger. */
   readonly expirationLedger: number
   readonly networkPassphrase: string
   /** Default `address`. */
   readonly credentials?: CredentialVariant | undefined
-  /** Address named in the credentials, when it is not the payer's. */
+  /** Address in the credentials, if it is not the payer's. */
   readonly address?: string | undefined
-  /** Keys that sign in place of the payer's own; sorted as the network wants them. */
+  /** Keys that sign in place of the payer's own, sorted as the network requires. */
   readonly signers?: ReadonlyArray<Keypair> | undefined
   /** Changes the 64 bytes of each signature. */
   readonly signature?: ((signature: Uint8Array) => Uint8Array) | undefined
@@ -71,7 +71,7 @@ const wrap = (variant: CredentialVariant, credentials: xdr.SorobanAddressCredent
   }
 }
 
-/** A signed authorization entry. With `sourceAccount` credentials there is nothing to sign and nothing is. */
+/** A signed authorization entry. `sourceAccount` credentials have no signature. */
 export const signAuthorization = (options: AuthorizationOptions): xdr.SorobanAuthorizationEntry => {
   const variant = options.credentials ?? "address"
   const entryWith = (signature: xdr.ScVal) =>

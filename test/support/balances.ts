@@ -1,5 +1,5 @@
-// Balances for tests, read as ledger entries from the ledger itself, so that no figure of the facilitator proves
-// itself.
+// Balances for tests, read as ledger entries, so that a test does not compare the facilitator's figures with
+// themselves.
 import { Keypair, xdr } from "@stellar/stellar-sdk"
 import type { RpcCall } from "./rpcCall.ts"
 
@@ -8,7 +8,7 @@ export const testnetUsdcIssuer = "GBBD47IF6LWK7P7MDEVSCWR7DPUWV3NY3DTQEVFL4NAT4A
 
 const accountId = (address: string) => xdr.PublicKey.publicKeyTypeEd25519(Keypair.fromPublicKey(address).rawPublicKey())
 
-/** Atomic units of USDC on the trustline of `address`; 0 when there is no trustline. */
+/** Atomic units of USDC on the trustline of `address`; 0 without a trustline. */
 export const usdcBalance = async (rpc: RpcCall, address: string, issuer = testnetUsdcIssuer): Promise<bigint> => {
   const key = xdr.LedgerKey.trustline(
     new xdr.LedgerKeyTrustLine({

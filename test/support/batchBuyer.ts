@@ -1,6 +1,6 @@
 // Payloads of `batch-settlement` for tests, as a buyer and a seller make them: a deposit, vouchers, claims, a settle, a
-// refund, a withdrawal. Keys are passed in, so that any of them may be the wrong one; what is built can be changed
-// before it is sent. The ledger is asked for its newest number and nothing else.
+// refund, a withdrawal. Keys are parameters, so that any of them may be the wrong one, and a payload can be changed
+// before it is sent. It asks the ledger only for its newest number.
 import { Keypair, Networks, xdr } from "@stellar/stellar-sdk"
 import {
   batchFunctions,
@@ -69,7 +69,9 @@ const envelopeOf = (
     })
   ).toXdr("base64")
 
-/** The end of an authorizer's signature, Unix seconds: the same in one minute, so that calls are repetitions. */
+/**
+ * Expiry of an authorizer's signature, Unix seconds: constant within a minute, so that repeated calls are identical.
+ */
 const soon = () => Math.floor(Date.now() / 60_000) * 60 + 1_800
 
 const sign = (key: Keypair, digest: Uint8Array): string => hexOfBytes(key.sign(digest))
@@ -81,9 +83,9 @@ export interface Below {
   readonly below?: ReadonlyArray<Below>
 }
 
-/** What a test has otherwise in an authorized call. */
+/** Changes to an authorized call. */
 export interface Otherwise {
-  /** The call of the transaction, where it is not the authorized one. */
+  /** The transaction's call, if it differs from the authorized one. */
   readonly called?: xdr.InvokeContractArgs
   readonly entries?: (entry: xdr.SorobanAuthorizationEntry) => ReadonlyArray<xdr.SorobanAuthorizationEntry>
   readonly source?: string
@@ -92,7 +94,7 @@ export interface Otherwise {
   readonly contract?: string
 }
 
-/** One claim of a channel: the voucher's maximum, and what is claimed of it. */
+/** One claim of a channel: the voucher's maximum, and the claimed part. */
 export interface ClaimOf {
   readonly channel: BatchChannel
   readonly max: bigint
@@ -236,7 +238,7 @@ export const makeBatch = (rpc: RpcCall, contract: string) => {
         100
       )
     }),
-    /** The body of verify and settle: the terms of a channel, at a price. */
+    /** The body of verify and settle: the terms of a channel, with a price. */
     body: (of: Pick<BatchChannel, "config">, payload: unknown, price: bigint | string, changes: object = {}) => {
       const requirements = {
         scheme: "batch-settlement",

@@ -1,5 +1,5 @@
-// The test buyer is itself held to what the official client sends, so that a refusal in another test is the
-// facilitator's.
+// Compares the test buyer with the official client's payments, so that a refusal in another test is caused by the
+// facilitator.
 import { hash, inspectAuthEntry, Keypair, Networks, xdr, buildAuthorizationEntryPreimage } from "@stellar/stellar-sdk"
 import { describe, expect, it } from "vitest"
 import { makePayment, nullAccount, testnetUsdc } from "./buyer.ts"

@@ -1,8 +1,8 @@
 // A buyer for tests. It builds and signs an `exact` payment as the official client does (unsigned envelope, all-zero
 // source, sequence 1, one signed authorization entry; reference section 3.2) and returns the JSON that a seller would
 // send to `/verify` and `/settle`. Every step has a hook in `tamper`, so that one function makes both the honest
-// payment and the attack. Nothing here sleeps or retries: one `getLatestLedger` and at most one `simulateTransaction`,
-// none without `rpc`.
+// payment and the attack. It does not sleep or retry: one `getLatestLedger` and at most one `simulateTransaction`, none
+// without `rpc`.
 import { Address, Keypair, nativeToScVal, Networks, xdr } from "@stellar/stellar-sdk"
 import {
   addressOf,
@@ -14,7 +14,7 @@ import {
 } from "./authorization.ts"
 import { type RpcCall, rpcCall } from "./rpcCall.ts"
 
-/** The USDC of the test network, which the local ledger's genesis holds as well (7 decimals). */
+/** The USDC of the test network, which the local ledger's genesis also contains (7 decimals). */
 export const testnetUsdc = "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
 
 /** The all-zero account that the official client writes as the source of its envelope. */
@@ -22,7 +22,7 @@ export const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
 
 type TransactionFields = ConstructorParameters<typeof xdr.Transaction>[0]
 
-/** What a change to the authorization entries may need to know. */
+/** Context for a change to the authorization entries. */
 export interface AuthorizationContext {
   readonly payer: Payer
   readonly call: xdr.InvokeContractArgs
@@ -32,9 +32,9 @@ export interface AuthorizationContext {
   readonly networkPassphrase: string
 }
 
-/** Departures from the honest payment. What is left out stays honest. */
+/** Deviations from the honest payment; absent members stay honest. */
 export interface PaymentTamper {
-  /** The call in the transaction, while the requirements stay as they are. */
+  /** Changes the transaction's call without the requirements. */
   readonly from?: string
   readonly to?: string
   readonly amount?: bigint
@@ -51,14 +51,14 @@ export interface PaymentTamper {
   readonly signedCall?: (call: xdr.InvokeContractArgs) => xdr.InvokeContractArgs
   readonly subInvocations?: ReadonlyArray<xdr.SorobanAuthorizedInvocation>
   readonly nonce?: bigint
-  /** Ledgers added to the honest expiry; negative for an authorization that ends sooner. */
+  /** Ledgers added to the honest expiry; negative for an earlier expiry. */
   readonly expiryOffset?: number
   readonly expirationLedger?: number
   readonly authEntries?: (
     entries: ReadonlyArray<xdr.SorobanAuthorizationEntry>,
     context: AuthorizationContext
   ) => ReadonlyArray<xdr.SorobanAuthorizationEntry>
-  /** The transaction around it. */
+  /** Changes the transaction around the authorization. */
   readonly source?: string
   readonly operationSource?: string
   readonly hostFunction?: (honest: xdr.HostFunction) => xdr.HostFunction
@@ -66,7 +66,7 @@ export interface PaymentTamper {
   readonly transaction?: (fields: TransactionFields) => TransactionFields
   readonly envelope?: (envelope: xdr.TransactionEnvelope) => xdr.TransactionEnvelope
   readonly base64?: (base64: string) => string
-  /** The JSON around that. */
+  /** Changes the JSON around the transaction. */
   readonly requirements?: (requirements: any) => any
   readonly accepted?: (accepted: any) => any
   readonly payload?: (payload: any) => any
@@ -88,16 +88,16 @@ export interface PaymentOptions {
   readonly amount: bigint
   /** Default 60. */
   readonly maxTimeoutSeconds?: number
-  /** Seconds per ledger that the buyer reckons with, default 5. */
+  /** Seconds per ledger that the buyer assumes, default 5. */
   readonly secondsPerLedger?: number
-  /** Seconds since the epoch that the envelope's five minutes start from, default the machine's clock. */
+  /** Start of the envelope's five minutes, in seconds since the epoch; default the machine's clock. */
   readonly nowSeconds?: number
   readonly resourceUrl?: string
   readonly extensions?: Record<string, unknown>
   readonly tamper?: PaymentTamper
 }
 
-/** A payment as a seller passes it on, with what a test may check beside it. */
+/** A payment as a seller passes it on, with further data for checks. */
 export interface Payment {
   readonly x402Version: 2
   readonly paymentPayload: any
@@ -107,7 +107,7 @@ export interface Payment {
   readonly transaction: string
   readonly nonce: bigint
   readonly expirationLedger: number
-  /** What the ledger said of the signed call, when it was asked and refused. */
+  /** The ledger's error for the signed call, if it was simulated and refused. */
   readonly simulationError: string | undefined
 }
 
@@ -124,7 +124,7 @@ const muxedWire = (address: string): xdr.MuxedAccountWire => {
   return { type: 256, med25519: value.muxedAccount }
 }
 
-/** Resource data for a call that no ledger simulated: enough to be decoded, never meant to be executed. */
+/** Resource data for a call without a simulation: it can be decoded, but not executed. */
 const substituteData = (call: xdr.InvokeContractArgs): xdr.SorobanTransactionData =>
   new xdr.SorobanTransactionData({
     ext: xdr.SorobanTransactionDataExt.v0(),
@@ -148,10 +148,7 @@ const substituteData = (call: xdr.InvokeContractArgs): xdr.SorobanTransactionDat
     resourceFee: 40_000n
   })
 
-/**
- * Builds and signs one payment. Rejects only when the ledger cannot be asked; a refused simulation is reported, not
- * thrown.
- */
+/** Builds and signs one payment. Rejects only if the ledger cannot be asked; a refused simulation is in the result. */
 export const makePayment = async (options: PaymentOptions): Promise<Payment> => {
   const tamper = options.tamper ?? {}
   const asset = options.asset ?? testnetUsdc
@@ -233,7 +230,7 @@ export const makePayment = async (options: PaymentOptions): Promise<Payment> => 
     maxTimeoutSeconds,
     extra: { areFeesSponsored: true }
   }
-  // Two objects of the same content: a change to one copy must never reach the other.
+  // Two separate objects, so that a change to one copy never affects the other.
   const paymentRequirements = tamper.requirements?.(structuredClone(honest)) ?? structuredClone(honest)
   const accepted = tamper.accepted?.(structuredClone(honest)) ?? structuredClone(honest)
   const honestPayload = {

@@ -1,4 +1,4 @@
-// The parts of a contract's module in bytes, for contracts that tests write in the machine's own instructions.
+// The parts of a contract's module in bytes, for contracts that tests write in WebAssembly instructions.
 export type Instructions = ReadonlyArray<number>
 
 export const leb = (value: number): Instructions => (value < 128 ? [value] : [(value & 127) | 128, ...leb(value >>> 7)])
@@ -21,7 +21,7 @@ export const section = (id: number, ...items: ReadonlyArray<Instructions>): Inst
 export const u32Word = (value: number): bigint => (BigInt(value) << 32n) | 4n
 export const constant = (word: bigint): Instructions => [0x42, ...sleb(word)]
 
-/** The section that names the protocol of the host that a contract is made for. */
+/** The section with the protocol of the host that a contract is made for. */
 export const environment: Instructions = [
   0,
   ...sized([...text("contractenvmetav0"), ...[0, 0, 0, 0, 0, 0, 0, 26, 0, 0, 0, 0]])

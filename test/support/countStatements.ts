@@ -1,4 +1,4 @@
-// How many SQL statements an effect takes: the spans of their driver are counted.
+// Counts the SQL statements of an effect by the spans of their driver.
 import { Effect, Tracer } from "effect"
 
 export const countStatements = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {

@@ -1,6 +1,6 @@
 // Databases for tests: the embedded one in memory and a real PostgreSQL, each fresh. TOLLKEEPER_TEST_DATABASES (default
-// `pglite`) says which of the two a run covers. Those that are to have tables are copies of one in which the migrations
-// ran: the embedded one starts from a dumped folder, the server's from a template.
+// `pglite`) chooses between them. A database with tables is a copy of one in which the migrations ran: the embedded one
+// starts from a dumped folder, the server's from a template.
 import { PgClient } from "@effect/sql-pg"
 import { NodeServices } from "@effect/platform-node"
 import { it, type Vitest } from "@effect/vitest"
@@ -28,7 +28,7 @@ export const databaseKinds: ReadonlyArray<DatabaseKind> = (process.env["TOLLKEEP
   .split(",")
   .filter((kind): kind is DatabaseKind => kind === "pglite" || kind === "postgres")
 
-/** That of a facilitator whose test does not care: the embedded one, in memory, unless the run says otherwise. */
+/** The default kind: the embedded database, in memory, unless the run chooses another. */
 export const usualKind: DatabaseKind =
   process.env["TOLLKEEPER_TEST_FACILITATORS"] === "postgres" && databaseKinds.includes("postgres")
     ? "postgres"
@@ -36,7 +36,7 @@ export const usualKind: DatabaseKind =
 
 const migrationsPath = fileURLToPath(new URL("../../migrations/", import.meta.url))
 
-/** Whether this owner has migrations of its own. */
+/** True if this owner has migrations. */
 const hasFolder = (owner: string): boolean => existsSync(join(migrationsPath, owner))
 
 /** Identifies the content of these owners' migrations, so that a dump is reused only for the same ones. */
@@ -53,7 +53,7 @@ const fingerprint = (owners: ReadonlyArray<string>): string => {
 
 let compiled: Promise<WebAssembly.Module> | undefined
 
-/** The embedded database's code, compiled once: a test's process opens many. */
+/** The embedded database's code, compiled once, because a test's process opens many. */
 const code = Effect.promise(
   () =>
     (compiled ??= WebAssembly.compile(
@@ -65,10 +65,10 @@ type Embedded = Effect.Success<ReturnType<typeof openEmbedded>>
 
 const sourceOf = ({ connect, dump }: Embedded) => ({ kind: "embedded" as const, connect, dump, connectionsMax: 8 })
 
-/** Dumps of the embedded database, kept for the next run of this tree. */
+/** Folder for dumps of the embedded database, reused by the next run of this tree. */
 const dumpsFolder = fileURLToPath(new URL("../../node_modules/.cache/tollkeeper/", import.meta.url))
 
-/** Begins a new segment of the log, the only one that is needed from then on; its name. */
+/** Begins a new log segment and returns its name; from then on only that one is needed. */
 const beginSegment = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`select pg_switch_wal()::text`
@@ -79,8 +79,8 @@ const beginSegment = Effect.gen(function* () {
 })
 
 /**
- * The dump of an embedded database in which the migrations of `owners` have run, made on first use. Dumps of earlier
- * migrations are deleted then.
+ * The dump of an embedded database after the migrations of `owners`, made on first use. Then dumps of earlier
+ * migrations are deleted.
  */
 const dumpOf = (owners: ReadonlyArray<string>): Effect.Effect<string, unknown> =>
   Effect.gen(function* () {
@@ -111,7 +111,7 @@ const embeddedSource = (owners: ReadonlyArray<string>) =>
     })
   })
 
-/** A session on a server's maintenance database, or on the one that the URL names. */
+/** A session on a server's maintenance database, or on the database in the URL. */
 const onServer = <A, E>(url: string, use: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>) =>
   Effect.orDie(
     Effect.scoped(
@@ -128,15 +128,15 @@ const urlOf = (server: string, database: string): Redacted.Redacted => {
 }
 
 /**
- * The template database in which the migrations of `owners` have run, made on first use on a server that is the run's
- * own. On a server that outlives the run nothing shall be left, so each database there is migrated separately.
+ * The template database after the migrations of `owners`, made on first use on a server that belongs to the run. On a
+ * server that outlives the run we leave nothing behind, so each database there is migrated separately.
  */
 const templateOf = (server: string, owners: ReadonlyArray<string>): Effect.Effect<string | undefined> => {
   if (owners.length === 0 || process.env["TOLLKEEPER_TEST_DATABASE_URL"]) return Effect.succeed(undefined)
   const name = `template_${fingerprint(owners)}`
   return onServer(server, (sql) =>
     Effect.gen(function* () {
-      // A session lock: the second caller finds the template made.
+      // A session lock: the second caller finds the finished template.
       yield* sql`select pg_advisory_lock(hashtext(${name}))`
       const made = yield* sql`select 1 from pg_database where datname = ${name}`
       if (made.length > 0) return name
@@ -169,13 +169,13 @@ const serverSource = (owners: ReadonlyArray<string>) =>
     })
   })
 
-/** A place for the database alone; for tests that start whole processes' worth of layers over one database. */
+/** Only the database source; for tests that start whole processes' worth of layers over one database. */
 export const sourceLayer = (kind: DatabaseKind): Layer.Layer<DatabaseSource> =>
   kind === "pglite" ? embeddedSource([]) : serverSource([])
 
 /**
- * The same, with the migrations run of those of these plugins that have any, and the kernel's: a copy of a database in
- * which they ran. A program that starts on it runs them again, and finds nothing to do.
+ * The same after the migrations of the kernel and of those plugins: a copy of a migrated database. A program that
+ * starts on it runs the migrations again without effect.
  */
 export const migratedSourceLayer = (
   kind: DatabaseKind,
@@ -189,7 +189,7 @@ export const migrationsFolder = Layer.succeed(Migrations.MigrationsFolder, { pat
 
 const platform = Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, migrationsFolder)
 
-/** What is in `source`, with the migrations of `owners` run. */
+/** The database of `source`, after the migrations of `owners`. */
 const migrated = (source: Layer.Layer<DatabaseSource>, owners: ReadonlyArray<string>) =>
   Layer.effectDiscard(Effect.forEach(owners, Migrations.run)).pipe(
     Layer.provideMerge(Database.layer),
@@ -199,23 +199,23 @@ const migrated = (source: Layer.Layer<DatabaseSource>, owners: ReadonlyArray<str
     Layer.orDie
   )
 
-/** Runs them and releases the database; separately, since the caller is building a client too. */
+/** Runs the migrations and releases the database; separately, since the caller also builds a client. */
 const migrate = (source: Layer.Layer<DatabaseSource>, owners: ReadonlyArray<string>) =>
   Effect.provide(Effect.void, migrated(source, owners), { local: true })
 
-/** A fresh database with the migrations of `owners` run, and what running migrations needs. */
+/** A fresh database after the migrations of `owners`, with the services that migrations need. */
 export const databaseLayer = (kind: DatabaseKind, owners: ReadonlyArray<string> = ["kernel"]) =>
   migrated(owners.length === 0 ? sourceLayer(kind) : migratedSourceLayer(kind, owners), owners)
 
 type DatabaseLayer = ReturnType<typeof databaseLayer>
 
-/** Facts of one database for all of them, each of which empties the tables that it begins with. */
+/** Runs all of these tests on one database. Each test empties the tables that it needs. */
 export const onOneDatabase =
   (facts: (tests: Vitest.MethodsNonLive<Layer.Success<DatabaseLayer>>) => void) =>
   (layer: DatabaseLayer): void =>
     it.layer(layer)(facts)
 
-/** Runs the same facts against each database of this run. */
+/** Runs the same tests against each database of this run. */
 export const describeDatabases = (
   name: string,
   facts: (layer: DatabaseLayer, kind: DatabaseKind) => void,

@@ -1,4 +1,4 @@
-// What a seller declares of a page that is bought by GET: the least that the catalog lists, under `extensions.catalog`.
+// A seller's minimal declaration of a page that is bought by GET, under `extensions.catalog`.
 export const declaration = {
   info: { input: { type: "http", method: "GET" }, output: { type: "json", example: {} } },
   schema: {

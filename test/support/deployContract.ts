@@ -1,10 +1,10 @@
-// Puts a contract on the local ledger from outside, over its RPC, with an account that the friendbot has funded. With
-// the same account and salt it has the same address on every ledger of one passphrase, so that a test can name it
-// before it is there.
+// Deploys a contract to the local ledger from outside, over its RPC, with an account that the friendbot has funded.
+// With the same account and salt it has the same address on every ledger with the same passphrase, so that a test can
+// use the address before the contract exists.
 import { Address, hash, Keypair, Networks, Operation, rpc, StrKey, TransactionBuilder, xdr } from "@stellar/stellar-sdk"
 import { askFriendbot } from "./rpcCall.ts"
 
-/** The address of what `deployer` creates with `salt`. */
+/** The address of the contract that `deployer` creates with `salt`. */
 export const contractAddressOf = (deployer: Keypair, salt: Uint8Array): string =>
   StrKey.encodeContract(
     hash(
@@ -33,7 +33,7 @@ export const execute = async (server: rpc.Server, account: Keypair, operation: x
   if (result.status !== "SUCCESS") throw new Error(`${status}, then ${result.status}`)
 }
 
-/** Uploads and creates the contract; its address. */
+/** Uploads and creates the contract; returns its address. */
 export const deployContract = async (
   ledger: string,
   deployer: Keypair,

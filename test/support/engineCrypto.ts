@@ -1,4 +1,4 @@
-// The crypto port's service as a plain value, for tests of code that is not effectful.
+// The Crypto port's service as a plain value, for tests without effects.
 import { Effect } from "effect"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { layer } from "../../runtime/platform/nodeCrypto.ts"

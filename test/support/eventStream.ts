@@ -1,5 +1,5 @@
-// A reader of server-sent events for tests, by the rules of the format and nothing else: it distinguishes events and
-// comments, and reports when the server has ended the stream.
+// A reader of server-sent events for tests, by the format's rules: it distinguishes events and comments, and reports
+// when the server has ended the stream.
 import { Effect, type Scope } from "effect"
 import { eventually } from "./eventually.ts"
 
@@ -14,15 +14,15 @@ export interface EventStream {
   readonly headers: Headers
   readonly events: ReadonlyArray<ServerEvent>
   readonly comments: ReadonlyArray<string>
-  /** Of a refusal. */
+  /** Body of a refusal. */
   readonly body: any
   readonly hasEnded: () => boolean
-  /** It ended without its end: the connection broke off. */
+  /** True if the connection broke before the stream's end. */
   readonly wasCutOff: () => boolean
-  /** Waits until the events are as asked for. */
+  /** Waits until the events satisfy the predicate. */
   readonly until: (holds: (events: ReadonlyArray<ServerEvent>) => boolean) => Effect.Effect<ReadonlyArray<ServerEvent>>
   readonly ended: Effect.Effect<void>
-  /** Hangs up. */
+  /** Closes the connection. */
   readonly close: Effect.Effect<void>
 }
 
@@ -38,7 +38,7 @@ const parse = (block: string): ServerEvent => {
 
 const wait = (holds: () => boolean) => eventually(Effect.sync(holds))
 
-/** Opens a stream; it is hung up with the Scope. */
+/** Opens a stream; the Scope closes it. */
 export const openEvents = (
   url: string,
   headers: Record<string, string> = {}

@@ -1,6 +1,6 @@
-// Waits for what becomes true some time after it was caused: written behind, sent to another replica, closed by the
-// ledger. A test waits for the condition itself and never for a time, and the timeout only reports what never came; a
-// loaded machine takes ten times as long as an idle one.
+// Waits for a delayed effect: a buffered write, a message to another replica, the ledger's close. A test waits for the
+// condition itself and never for a time. The timeout only reports a condition that never came true; a loaded machine
+// takes ten times as long as an idle one.
 import { Effect } from "effect"
 import { inspect } from "node:util"
 

@@ -1,6 +1,6 @@
-// A whole facilitator in this process: the program as a profile starts it, on ports of its own, over a fresh database
-// and an embedded ledger of its own (or another facilitator's). Nothing in it is replaced; a test uses it over HTTP and
-// may read its services beside that. It stops with the Scope.
+// A whole facilitator in this process: the program as a profile starts it, on its own ports, over a fresh database and
+// its own embedded ledger (or another facilitator's). Nothing in it is replaced. A test uses it over HTTP and may also
+// read its services. It stops with the Scope.
 import { NodeServices } from "@effect/platform-node"
 import { Keypair } from "@stellar/stellar-sdk"
 import {
@@ -33,15 +33,15 @@ import { freePort } from "./freePort.ts"
 import { type RpcCall, rpcCall } from "./rpcCall.ts"
 
 export interface FacilitatorOptions {
-  /** Default: `usualKind`. A layer is for a database that outlives this facilitator. */
+  /** Default: `usualKind`. Pass a layer for a database that outlives this facilitator. */
   readonly database?: DatabaseKind | Layer.Layer<DatabaseSource>
-  /** Settings over those of the local profile, each `path=value`. */
+  /** Settings that override those of the local profile, each `path=value`. */
   readonly set?: ReadonlyArray<string>
-  /** What it keeps beside the database; default a new one, gone with the Scope. */
+  /** State folder; default a new one, deleted with the Scope. */
   readonly stateFolder?: string
   /** Secrets and variables that the profile's settings name. */
   readonly environment?: Readonly<Record<string, string>>
-  /** The RPC of a ledger that runs already; absent starts one in the process. */
+  /** The RPC of a ledger that is already running; absent starts one in the process. */
   readonly ledgerUrl?: string
   /** Milliseconds between two ledgers of its own ledger; default 200. */
   readonly closeMillis?: number
@@ -53,7 +53,7 @@ export interface FacilitatorOptions {
   readonly atStep?: (step: Step) => Effect.Effect<void>
 }
 
-/** An answer with its body as text and, where it is JSON, parsed. */
+/** An answer with its body as text and, for JSON, as a value. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
@@ -68,20 +68,20 @@ export interface Facilitator {
   readonly rpc: RpcCall
   readonly services: Context.Context<never>
   readonly sql: SqlClient.SqlClient
-  /** The embedded ledger, when it is this facilitator's own. */
+  /** The embedded ledger, if this facilitator has its own. */
   readonly ledger: LocalLedger["Service"]
   readonly ask: (path: string, init?: RequestInit) => Effect.Effect<Answer>
   readonly verify: (body: unknown, headers?: Record<string, string>) => Effect.Effect<Answer>
   readonly settle: (body: unknown, headers?: Record<string, string>) => Effect.Effect<Answer>
-  /** A new account with XLM and as many atomic units of USDC; default 100 USDC. */
+  /** A new account with XLM and the given atomic units of USDC; default 100 USDC. */
   readonly account: (usdcUnits?: bigint) => Effect.Effect<Keypair>
-  /** A signed payment of USDC, by default one that lives for half a minute or longer. */
+  /** A signed payment of USDC; the default one is valid for half a minute or longer. */
   readonly payment: (options: Omit<PaymentOptions, "rpc">) => Effect.Effect<Payment>
   /** Atomic units of USDC, by the ledger's own entries. */
   readonly balance: (address: string) => Effect.Effect<bigint>
-  /** Runs SQL of a test that writes facts, and wakes their readers, which otherwise poll twice a minute. */
+  /** Runs a test's SQL that writes facts, and wakes their readers, which otherwise poll twice a minute. */
   readonly publishedBy: <A, E, R>(statement: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** Ends it as a signal does. */
+  /** Stops it like a signal does. */
   readonly stop: Effect.Effect<void>
 }
 
@@ -99,8 +99,8 @@ const ask = (url: string, init?: RequestInit): Effect.Effect<Answer> =>
   })
 
 /**
- * A payment for which no life is asked lives for as long as the settings allow: on a ledger that closes five times a
- * second, a minute reckoned in ledgers of five seconds is over before a loaded machine has verified it.
+ * A payment without an explicit timeout is valid as long as the settings allow. On a ledger that closes five times a
+ * second, a minute counted in ledgers of five seconds would expire before a loaded machine has verified the payment.
  */
 const lasting = <A extends Omit<PaymentOptions, "rpc">>(payment: A, { closeMillis = 200 }: FacilitatorOptions): A => {
   const { maxTimeoutSeconds = 300, secondsPerLedger, tamper } = payment
@@ -109,10 +109,7 @@ const lasting = <A extends Omit<PaymentOptions, "rpc">>(payment: A, { closeMilli
   return { ...payment, maxTimeoutSeconds, ...(closeMillis > 1_000 ? {} : { secondsPerLedger: 2 }) }
 }
 
-/**
- * Starts it and waits until it is ready and its channels are. What it logs is dropped unless TOLLKEEPER_TEST_LOG is
- * set.
- */
+/** Starts it and waits until it is ready and has its channels. Its log is dropped unless TOLLKEEPER_TEST_LOG is set. */
 export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effect<Facilitator, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
@@ -125,7 +122,7 @@ export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effec
         `networks.ledger:testnet.rpc_urls=["${ledgerUrl}"]`,
         `networks.ledger:testnet.friendbot_url=${ledgerUrl}/friendbot`,
         `networks.ledger:testnet.channel_count=${options.channels ?? 3}`,
-        // Each is a key to derive at a start, and a test starts often.
+        // Keys are derived for each channel at a start, and tests start often.
         "networks.ledger:testnet.channel_count_max=20",
         `local_ledger.port=${new URL(ledgerUrl).port}`,
         "local_ledger.https=false",
@@ -150,14 +147,14 @@ export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effec
         References.MinimumLogLevel,
         process.env["TOLLKEEPER_TEST_LOG"] === undefined ? "None" : "Debug"
       ),
-      // Each has its own metrics, as a process has.
+      // Each facilitator has its own metrics, like a process.
       Effect.provideService(Metric.MetricRegistry, new Map()),
       Effect.forkScoped
     )
     const { port, services } = yield* Deferred.await(ready)
     const pool = Context.getUnsafe(services, ChannelPool as never) as ChannelPool["Service"]
     while ((yield* pool.counts).ready < (options.channels ?? 3)) yield* Effect.sleep("20 millis")
-    // What was read of the sponsor before there were channels says that nothing can be paid for.
+    // A sponsor status read before the channels existed would report that no payment is possible.
     const sponsor = Context.getUnsafe(services, Sponsor as never) as Sponsor["Service"]
     const isWaiting = Effect.all([sponsor.problem("exact"), sponsor.unfunded]).pipe(
       Effect.map(([problem, unfunded]) => Option.isSome(problem) && Option.isNone(unfunded))

@@ -1,5 +1,6 @@
-// A way between a seller and its facilitator that fails on order: it answers in the facilitator's place, with or
-// without having forwarded the call, or cuts the connection. It keeps the Idempotency-Key of each payment's settles.
+// A connection between a seller and its facilitator that fails on demand: it answers in the facilitator's place, with
+// or without forwarding the call first, or cuts the connection. It records the Idempotency-Key of each payment's
+// settles.
 import { createServer, type Server } from "node:http"
 import { freePort } from "./freePort.ts"
 
@@ -9,14 +10,14 @@ export interface WayAnswer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** An order for one call. */
+/** Instructions for one call. */
 export type Order = (forward: () => Promise<WayAnswer>) => Promise<WayAnswer | "cut">
 
 const pass: Order = (forward) => forward()
 
 export interface Way {
   readonly url: string
-  /** Keys of the settles that arrived, by the payment's transaction. */
+  /** Keys of the received settles, by the payment's transaction. */
   readonly keys: Map<string, Array<string | undefined>>
   readonly order: (route: "verify" | "settle", order?: Order) => void
   readonly close: () => Promise<void>
@@ -69,7 +70,7 @@ export const startWay = async (target: string): Promise<Way> => {
   }
 }
 
-/** A call that is answered in the facilitator's place; forwarded first where `arrives`. */
+/** Answers a call in the facilitator's place; forwards it first if `arrives`. */
 export const answering =
   (status: number, text: string, arrives = false, headers: Readonly<Record<string, string>> = {}): Order =>
   async (forward) => {
@@ -77,7 +78,7 @@ export const answering =
     return { status, text, headers }
   }
 
-/** A connection that is cut; the call was forwarded first where `arrives`. */
+/** Cuts a connection; forwards the call first if `arrives`. */
 export const cutting =
   (arrives: boolean): Order =>
   async (forward) => {

@@ -1,5 +1,5 @@
-// A failover with lost commits: a standby that follows a primary by streaming replication, is cut off from it, and is
-// promoted. Replication is asynchronous, so whatever the primary commits between the two is lost.
+// A failover with lost commits: a standby that follows a primary by streaming replication is cut off from it and then
+// promoted. Replication is asynchronous, so all commits of the primary in between are lost.
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
@@ -8,24 +8,24 @@ import { startReplica, type TestPostgres } from "./postgres.ts"
 
 export interface Standby {
   readonly server: TestPostgres
-  /** From here on it receives nothing: what the primary commits later is lost with the primary. */
+  /** Stops the replication: later commits of the primary are lost with the primary. */
   readonly cutOff: Effect.Effect<void>
-  /** It becomes the primary, on a timeline of its own. */
+  /** Promotes it to primary, on its own timeline. */
   readonly promote: Effect.Effect<void>
 }
 
-/** Runs statements over a connection of their own. */
+/** Runs statements over a separate connection. */
 export const onServer = <A, E>(url: string, use: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>): Effect.Effect<A> =>
   Effect.scoped(
     Effect.flatMap(SqlClient.SqlClient, use).pipe(
       Effect.provide(PgClient.layer({ url: Redacted.make(url), maxConnections: 1 }))
     )
-    // A standby cancels what its recovery conflicts with.
+    // A standby cancels queries that conflict with its recovery.
   ).pipe(Effect.retry({ times: 5 }), Effect.orDie)
 
 const followers = (url: string) => onServer(url, (sql) => sql<{ state: string }>`select state from pg_stat_replication`)
 
-/** A standby with as many connections as its primary, which streams by now. The caller stops its server. */
+/** A standby with as many connections as its primary, after streaming has begun. The caller stops its server. */
 export const startStandby = (primaryUrl: string, connectionsMax: number): Effect.Effect<Standby> =>
   Effect.gen(function* () {
     const server = yield* Effect.promise(() => startReplica(primaryUrl, connectionsMax))

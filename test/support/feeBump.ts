@@ -4,7 +4,7 @@ import { accountOf } from "../../kernel/stellar/Address.ts"
 import { type AccountSignature, type Envelope, withSignatures } from "../../kernel/stellar/Envelope.ts"
 import { envelopeKind, extensionKind } from "../../kernel/stellar/kinds.ts"
 
-/** The sponsor's fee bump around a plain transaction; `feeStroops` is everything offered. */
+/** The sponsor's fee bump around a plain transaction; `feeStroops` is the total fee offered. */
 export const feeBump = (inner: Envelope, sponsor: string, feeStroops: bigint): xdr.FeeBumpTransactionWire =>
   ({
     feeSource: accountOf(sponsor),

@@ -1,10 +1,10 @@
-// A port for a program that needs its port before it listens. Asking the system for any port and giving it back would
-// let the next outgoing connection take it, so these come from below the ephemeral range, and each test process of a
-// run has a part of that to itself.
+// Finds a port for a program that needs its port before it listens. If we asked the system for any port and released
+// it, the next outgoing connection could take it. So these ports come from below the ephemeral range, and each test
+// process of a run has its own part of that range.
 import { createServer } from "node:net"
 import process from "node:process"
 
-/** Systems give away ports from 32 768 on (Linux) or 49 152 on; browsers and `fetch` refuse none of these. */
+/** Systems assign ports from 32 768 on (Linux) or 49 152 on; browsers and `fetch` refuse none of these. */
 const portMin = 10_240
 const portsOfAPart = 1_360
 const parts = 16
@@ -18,7 +18,7 @@ const isFree = (port: number): Promise<boolean> =>
     server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)))
   })
 
-/** A port that nothing listens on at this moment, and that this process was not given before. */
+/** A port without a listener at this moment, and that this process has not used before. */
 export const freePort = async (): Promise<number> => {
   for (let tried = 0; tried < portsOfAPart; tried++) {
     next = (next + 1) % portsOfAPart

@@ -1,4 +1,4 @@
-// Runs once per test run: starts PostgreSQL when the run asks for it, and passes its address to the test files.
+// Runs once per test run: starts PostgreSQL if the run asks for it, and passes its address to the test files.
 import process from "node:process"
 import type { TestProject } from "vitest/node"
 import { startPostgresInMemory } from "./postgres.ts"

@@ -1,5 +1,5 @@
-// The program as a process of its own, over the ledger of a facilitator in this one: what a test kills, starts again,
-// or gives an environment. It pays by x402-exact alone and has an embedded database in its state folder.
+// The program as a separate process, over the ledger of a facilitator in this one, for tests that kill it, restart it,
+// or set its environment. It only pays by x402-exact and has an embedded database in its state folder.
 import { Effect, type Scope } from "effect"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
@@ -9,7 +9,7 @@ import { overLedger, setting } from "./rig/settings.ts"
 import { isReady } from "./rig/until.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
-/** A busy machine takes ten times what a quiet one does. */
+/** A busy machine takes ten times as long as a quiet one. */
 const readyMillisMax = 200_000
 
 export interface LaunchOptions {
@@ -20,14 +20,14 @@ export interface LaunchOptions {
   /** Further settings, each `path=value`. */
   readonly set?: ReadonlyArray<string>
   readonly env?: Readonly<Record<string, string>>
-  /** How it ends with the Scope; default `kill`, which it can do nothing about. */
+  /** How it ends with the Scope; default `kill`, without a graceful stop. */
   readonly end?: "kill" | "stop"
 }
 
 export interface Launched {
   readonly program: Program
   readonly url: string
-  /** From its start until it was ready. */
+  /** Time from its start until it was ready. */
   readonly millis: number
 }
 

@@ -1,9 +1,9 @@
-// Services that a test replaces: by the members that it uses, which the compiler compares with the service.
+// Replaces a service in a test by the members that the test uses; the compiler checks them against the service.
 import { type Context, Effect, Layer, type Types } from "effect"
 
 type Members<S extends object> = Types.NoInfer<Partial<S>>
 
-/** A service of these members; the others are undefined, and nothing of the test may use them. */
+/** A service with only these members; the test must not use any other. */
 export const layerTest = <I, S extends object>(key: Context.Key<I, S>, members: Members<S>): Layer.Layer<I> =>
   Layer.succeed(key, members as S)
 

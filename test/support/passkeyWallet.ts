@@ -1,18 +1,18 @@
-// A smart wallet of a passkey for tests: a contract account whose `__check_auth` takes what a browser's authenticator
-// signs (WebAuthn over P-256) and lets no more than a limit be spent in its life, counted in its own storage. It is
-// written in WebAssembly instructions, since nothing here compiles contracts. Of a payment by `transfer` the amount
-// counts, of a settlement the maximum; any other call to authorize is refused.
+// A smart wallet of a passkey for tests: a contract account whose `__check_auth` takes the signature of a browser's
+// authenticator (WebAuthn over P-256) and enforces a total spending limit, counted in its own storage. It is written in
+// WebAssembly instructions, since nothing here compiles contracts. It counts the amount of a payment by `transfer` and
+// the maximum of a settlement; it refuses any other call.
 import { createHash, generateKeyPairSync, sign } from "node:crypto"
 import { xdr } from "@stellar/stellar-sdk"
 import { constant, environment, type Instructions, leb, section, sized, sleb, text, u32Word } from "./contractModule.ts"
 import type { WalletKind } from "./smartWallet.ts"
 
-/** Where things lie in the wallet's memory. */
+/** Addresses in the wallet's memory. */
 const at = { key: 0, alphabet: 80, payload: 160, challenge: 208 }
 const KEY_BYTES = 65
 const CHALLENGE_CHARACTERS = 43
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-/** The prefix of the challenge in the client's data, as the wallet expects it. */
+/** The prefix of the challenge that the wallet expects in the client's data. */
 const beforeChallenge = '{"type":"webauthn.get","challenge":"'
 
 /** Imports in order: module, name, parameters. */
@@ -55,7 +55,7 @@ const i64Is = {
   ...{ shl: [0x86], shrSigned: [0x87], shr: [0x88] }
 }
 
-/** A host value that is a symbol of nine characters at most. */
+/** A symbol of at most nine characters as a host value. */
 const symbol = (characters: string): Instructions => {
   const order = "_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
   const body = [...characters].reduce((word, one) => (word << 6n) | BigInt(order.indexOf(one) + 1), 0n)
@@ -101,7 +101,7 @@ const checkSignature: Instructions = [
   ...[...element(get(signature), 2), ...call("c.3"), ...drop]
 ]
 
-/** The amount that one of the calls to be authorized may move, as a host value; 0 for an allowance of a settlement. */
+/** The amount that one of the authorized calls may move, as a host value; 0 for an allowance of a settlement. */
 const amountOfCall: Instructions = [
   ...[...get(name), ...symbol("transfer"), ...i64Is.eq, ...when, ...element(field("args"), 2), ...set(amount)],
   ...otherwise,
@@ -120,7 +120,7 @@ const countSpending = (limit: bigint): Instructions => [
   ...[...get(contexts), ...get(index), ...constant(32n), ...i64Is.shl, ...constant(4n), ...i64Is.or, ...call("v.1")],
   ...[...u32(1), ...call("v.1"), ...set(context), ...field("fn_name"), ...set(name)],
   ...amountOfCall,
-  // An amount of more than 56 bits is another kind of value, and more than any limit.
+  // A larger amount than 56 bits is another kind of value, and exceeds any limit.
   ...failIf([...get(amount), ...constant(255n), ...i64Is.and, ...constant(11n), ...i64Is.ne], overLimit),
   ...failIf([...get(amount), ...constant(0n), ...i64Is.less], notAllowed),
   ...[...get(amount), ...constant(8n), ...i64Is.shrSigned, ...get(spent), ...i64Is.add, ...set(spent)],
@@ -150,7 +150,7 @@ const moduleOf = (publicKey: Uint8Array, limit: bigint): Uint8Array => {
 const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest()
 
-/** The network takes the lesser of the two values that a signature may have. */
+/** A signature may have two values; the network only accepts the smaller one. */
 const withLowS = (pair: Uint8Array): Uint8Array => {
   const s = BigInt(`0x${Buffer.from(pair.subarray(32)).toString("hex")}`)
   const low = s > ORDER / 2n ? ORDER - s : s
@@ -158,11 +158,11 @@ const withLowS = (pair: Uint8Array): Uint8Array => {
 }
 
 export interface Passkey extends WalletKind {
-  /** What the authenticator gives for another payload than the one that it is asked for. */
+  /** The authenticator's signature of a payload other than the requested one. */
   readonly signAnother: (payload: Uint8Array) => xdr.ScVal
 }
 
-/** A wallet of a new passkey, which spends `limit` atomic units in its life at most. */
+/** A wallet of a new passkey with a total limit of `limit` atomic units. */
 export const passkeyWallet = (limit: bigint): Passkey => {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
   const assertion = (challenged: Uint8Array): xdr.ScVal => {

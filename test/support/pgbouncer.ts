@@ -1,6 +1,6 @@
-// A real PgBouncer in front of a test's PostgreSQL, in session or in transaction mode. It is the one on PATH or in
-// /usr/sbin; where there is none, tests that need it are skipped and the reason is printed. It refuses root as
-// PostgreSQL does, so it runs as the same unprivileged user.
+// A real PgBouncer in front of a test's PostgreSQL, in session or in transaction mode, from PATH or /usr/sbin. Without
+// one, tests that need it are skipped and the reason is printed. It refuses root as PostgreSQL does, so it runs as the
+// same unprivileged user.
 import { type ChildProcess, spawn } from "node:child_process"
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -10,9 +10,9 @@ import { answers, unprivileged } from "./postgres.ts"
 import { freePort } from "./freePort.ts"
 
 export interface TestPgbouncer {
-  /** The URL of the database behind it, by way of the pooler. */
+  /** The URL of the database behind it, through the pooler. */
   readonly url: string
-  /** What it has logged so far. */
+  /** Its log so far. */
   readonly log: () => string
   readonly stop: () => Promise<void>
 }
@@ -21,13 +21,13 @@ export interface PgbouncerOptions {
   /** The database behind it. */
   readonly serverUrl: string
   readonly mode: "session" | "transaction"
-  /** Connections to the server at most. */
+  /** Maximum connections to the server. */
   readonly poolSize: number
-  /** Lines of its settings beside those. */
+  /** Additional lines of its settings. */
   readonly settings?: ReadonlyArray<string>
 }
 
-/** The program, where the machine has one. */
+/** The program, if the machine has one. */
 export const pgbouncerProgram = (): string | undefined => {
   const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"]
   const found = folders.map((folder) => join(folder, "pgbouncer")).find((file) => existsSync(file))

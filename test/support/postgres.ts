@@ -1,7 +1,7 @@
-// A real PostgreSQL server for the tests, one per test run: the one named by TOLLKEEPER_TEST_DATABASE_URL, else one
-// started from the system's binaries or from an npm package in a temporary folder, under an unprivileged user when run
-// as root (PostgreSQL refuses root). It says which one runs. Asked for and not to be had is a failure, never a silent
-// skip.
+// A real PostgreSQL server for the tests, one per test run: the one in TOLLKEEPER_TEST_DATABASE_URL, otherwise one
+// started from the system's binaries or from an npm package in a temporary folder, under an unprivileged user if we are
+// root (PostgreSQL refuses root). It prints which one runs. If a run asks for it and it is unavailable, the run fails;
+// tests are never skipped silently.
 import { execFileSync, spawn } from "node:child_process"
 import {
   chmodSync,
@@ -21,12 +21,12 @@ import process from "node:process"
 import { freePort } from "./freePort.ts"
 
 export interface TestPostgres {
-  /** URL of the maintenance database; tests create their own beside it. */
+  /** URL of the maintenance database; tests create further databases. */
   readonly url: string
   readonly description: string
-  /** Cuts every connection and starts again from the log, as after a crash; absent for a server that is not ours. */
+  /** Cuts every connection and restarts from the log, as after a crash; absent for a server that we did not start. */
   readonly restart?: () => Promise<void>
-  /** Stops the server as its operator does, its folder kept, until the function that this returns. */
+  /** Stops the server as its operator does, without deleting its folder. The returned function starts it again. */
   readonly pause?: () => Promise<() => Promise<void>>
   /** Freezes every process of the server (SIGSTOP), and resumes them; absent like `restart`. */
   readonly freeze?: () => void
@@ -34,7 +34,7 @@ export interface TestPostgres {
   readonly stop: () => Promise<void>
 }
 
-/** Folder of the newest PostgreSQL ≥ 15 that the system has. */
+/** Folder of the system's newest PostgreSQL ≥ 15. */
 export const systemBinaries = (): string | undefined => {
   const root = "/usr/lib/postgresql"
   if (!existsSync(root)) return undefined
@@ -57,7 +57,7 @@ const packageBinaries = (): string | undefined => {
   }
 }
 
-/** The user to run as: ourselves, unless that is root. */
+/** The user to run as: the current one, unless that is root. */
 export const unprivileged = (): { readonly uid?: number; readonly gid?: number } => {
   if (process.getuid?.() !== 0) return {}
   const line =
@@ -85,7 +85,7 @@ export const answers = (port: number): Promise<boolean> => {
   return promise
 }
 
-/** How the folder of a server comes to be: anew, or as the copy of one that runs, which it follows from then on. */
+/** How a server's folder is created: empty, or as the copy of a running server, which it then follows. */
 const fillFolder = (primaryUrl: string | undefined, data: string): readonly [string, ReadonlyArray<string>] => {
   if (primaryUrl === undefined)
     return ["initdb", ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"]]
@@ -94,14 +94,14 @@ const fillFolder = (primaryUrl: string | undefined, data: string): readonly [str
   return ["pg_basebackup", [...from, "-D", data, "-R", "-X", "stream", "--checkpoint=fast", "--no-sync"]]
 }
 
-/** Linux keeps what is in here in memory. */
+/** Linux keeps these files in memory. */
 const memoryFolder = "/dev/shm"
-/** A server that tests fill has hundreds of megabytes, and what else runs needs memory too. */
+/** A server filled by tests has hundreds of megabytes, and other programs need memory too. */
 const memoryBytesMin = 6 * 1024 ** 3
 
 /**
- * Where temporary folders of servers are: in memory when there is plenty, for a test makes a database and drops it,
- * hundreds of files each, which takes ten times as long on a disk.
+ * Place of servers' temporary folders: in memory if there is plenty. A test creates and drops a database with hundreds
+ * of files, which takes ten times as long on a disk.
  */
 const temporary = (): string => {
   if (!existsSync(memoryFolder)) return tmpdir()
@@ -111,11 +111,11 @@ const temporary = (): string => {
 }
 
 interface StartOptions {
-  /** Its temporary folder is in memory when there is plenty. */
+  /** Puts its temporary folder in memory if there is plenty. */
   readonly inMemory?: boolean
   /** The server that it follows as a streaming replica. */
   readonly primaryUrl?: string
-  /** A folder that is there already, or is made and left there; without one, a temporary folder. */
+  /** An existing folder, or a new one that is not deleted; without it, a temporary folder. */
   readonly kept?: string
 }
 
@@ -190,7 +190,7 @@ const startFrom = async (
   }
 }
 
-/** Folder of the binaries, which must hold these programs as well. */
+/** Folder of the binaries, which must also contain these programs. */
 export const binariesWith = (...programs: ReadonlyArray<string>): string => {
   const found = [systemBinaries(), packageBinaries()].find(
     (folder) => folder !== undefined && programs.every((program) => existsSync(join(folder, program)))
@@ -200,15 +200,15 @@ export const binariesWith = (...programs: ReadonlyArray<string>): string => {
   return found
 }
 
-/** A fresh cluster of its own, with the client programs that dump and restore. */
+/** A fresh, separate cluster, with the client programs that dump and restore. */
 export const startCluster = (): Promise<TestPostgres> =>
   startFrom(binariesWith("pg_dump", "pg_restore"), 200, { inMemory: true })
 
-/** A streaming replica of a server that runs here, with as many connections: `pg_basebackup` made it. */
+/** A streaming replica of a server that runs here, made by `pg_basebackup`, with the same number of connections. */
 export const startReplica = (primaryUrl: string, connectionsMax: number): Promise<TestPostgres> =>
   startFrom(binariesWith("pg_basebackup"), connectionsMax, { inMemory: true, primaryUrl })
 
-/** Whether a replica can be made here. */
+/** True if a replica can be made here. */
 export const canReplicate = (): boolean =>
   [systemBinaries(), packageBinaries()].some(
     (folder) => folder !== undefined && existsSync(join(folder, "pg_basebackup"))
@@ -222,25 +222,25 @@ export const moveDatabase = (fromUrl: string, toUrl: string): void => {
   execFileSync(join(binaries, "pg_restore"), ["--exit-on-error", "--dbname", toUrl], { ...options, input: dump })
 }
 
-/** A signal to a process and to those that it has started: a server has one for each connection. */
+/** Signals a process and its children: a server has one for each connection. */
 const signalAll = (pid: number, signal: NodeJS.Signals): void => {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean)
   for (const each of [pid, ...children.map(Number)]) {
     try {
       process.kill(each, signal)
     } catch {
-      // It has ended meanwhile.
+      // It has already ended.
     }
   }
 }
 
-/** A server of one's own that admits as many connections; undefined where none can be started. */
+/** A separate server with this number of connections; undefined if none can be started. */
 export const startOwnPostgres = async (connectionsMax: number): Promise<TestPostgres | undefined> => {
   const binaries = systemBinaries() ?? packageBinaries()
   return binaries === undefined ? undefined : startFrom(binaries, connectionsMax, { inMemory: true })
 }
 
-/** A server whose folder stays when it stops, and is taken up again by the next that is started there. */
+/** A server whose folder is kept when it stops, and reused by the next server that starts there. */
 export const startKeptPostgres = (folder: string): Promise<TestPostgres> =>
   startFrom(binariesWith("initdb"), 100, { kept: folder })
 
@@ -258,8 +258,8 @@ const startOrFind = async (inMemory: boolean): Promise<TestPostgres> => {
   return startFrom(binaries, 200, { inMemory })
 }
 
-/** Starts or finds the server; throws when there is none to be had. */
+/** Starts or finds the server; throws if neither is possible. */
 export const startPostgres = (): Promise<TestPostgres> => startOrFind(false)
 
-/** The same, in memory where there is plenty; for callers that make many databases and measure nothing. */
+/** The same, in memory if there is plenty; for callers that create many databases and measure nothing. */
 export const startPostgresInMemory = (): Promise<TestPostgres> => startOrFind(true)

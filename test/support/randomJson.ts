@@ -1,4 +1,4 @@
-// Random JSON as text, by a seed: nesting, unicode, large numbers and, where asked for, repeated names.
+// Random JSON as text, by a seed: nesting, unicode, large numbers and, optionally, repeated names.
 import type { Random } from "../simulation/random.ts"
 
 const strings = [

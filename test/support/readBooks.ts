@@ -1,4 +1,4 @@
-// What a facilitator's database claims, and what its ledger says of the same accounts, as the auditor reads both.
+// Reads the claims of a facilitator's database and the ledger's view of the same accounts, as the auditor does.
 import { NodeServices } from "@effect/platform-node"
 import { Duration, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,5 +1,5 @@
-// A receipt with its proof, and what must not pass for one: each kind is a genuine answer that differs in one thing,
-// signed and proven as well as its forger can. Every verifier that is published refuses all of them.
+// A receipt with its proof, and forgeries that must be refused: each is a genuine answer with one change, signed and
+// proven as well as its forger can. Every published verifier refuses all of them.
 import { canonical } from "../../examples/receipts/verify.mjs"
 import {
   checkpointOf,
@@ -19,7 +19,7 @@ import {
 
 const b64u = (value: string | Uint8Array): string => Buffer.from(value).toString("base64url")
 
-/** The audit path of RFC 9162 by its definition. */
+/** The audit path of RFC 9162, computed by its definition. */
 const pathOf = (entries: ReadonlyArray<Uint8Array>, index: number): ReadonlyArray<string> => {
   if (entries.length === 1) return []
   let middle = 1
@@ -42,7 +42,7 @@ interface Change {
   readonly payload?: string
   readonly header?: object
   readonly record?: object
-  /** The log's entries about keys, before the outcome. */
+  /** The log's key entries before the outcome. */
   readonly keys?: (receipt: Key, log: Key) => ReadonlyArray<Uint8Array>
   readonly proof?: object
   /** Signs the checkpoint in place of the log's key. */
@@ -92,7 +92,7 @@ const answerOf = (
   }
 }
 
-/** A JWS whose last character has other bits that no byte has. */
+/** A JWS with different unused bits in its last character. */
 const otherBits = (jws: string): string => {
   const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
   return jws.slice(0, -1) + letters[letters.indexOf(jws.at(-1)!) ^ 1]
@@ -100,7 +100,7 @@ const otherBits = (jws: string): string => {
 
 const year2100 = 4_102_444_800
 
-/** By kind; the leaf commits to the receipt as it is. */
+/** Changes by kind; the leaf commits to the unchanged receipt. */
 const changes: Readonly<Record<string, Change>> = {
   "claims of version 2": { claims: { v: 2 } },
   "a negative amount": { claims: { amount: "-5" }, record: { moved: "-5" } },

@@ -1,5 +1,5 @@
-// A facilitator's keys, receipts and log, made by code of the tests' own after `plugins/receipts/README.md`: what the
-// published checkers are held to, and what attacks are made of.
+// A facilitator's keys, receipts and log, made by independent test code from `plugins/receipts/README.md`. We test the
+// published checkers with them and build attacks from them.
 import { createHash, generateKeyPairSync, type KeyObject, sign } from "node:crypto"
 import { mkdir, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
@@ -19,7 +19,7 @@ export interface Key {
   readonly privateKey: KeyObject
 }
 
-/** An Ed25519 key named as in did.json. */
+/** An Ed25519 key with its name from did.json. */
 export const makeKey = (did: string, use: "receipt" | "log"): Key => {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519")
   const raw = Buffer.from(publicKey.export({ format: "jwk" }).x!, "base64url")
@@ -60,7 +60,7 @@ export const claimsOf = (n: number) => ({
   resource: "https://seller.example/weather"
 })
 
-/** A compact JWS; `header` and the payload's text are free, for attacks. */
+/** A compact JWS; attacks may change `header` and the payload's text. */
 export const jwsOf = (
   key: Key,
   payload: string,
@@ -99,7 +99,7 @@ export const keyEntryOf = (event: "announced" | "retired", { kid, publicKey }: K
   return Buffer.concat([Buffer.of(2), Buffer.from(canonical({ event, kid, publicKey: b64u(publicKey), use, at }))])
 }
 
-/** All levels of complete nodes over entries, in hex-free buffers: `levels[h][i]`. */
+/** All levels of complete nodes over entries, as buffers without hex: `levels[h][i]`. */
 export const levelsOf = (entries: ReadonlyArray<Uint8Array>): ReadonlyArray<ReadonlyArray<Buffer>> => {
   const levels = [entries.map((entry) => sha(Buffer.of(0), entry))]
   while (levels.at(-1)!.length > 1) {
@@ -123,18 +123,18 @@ export const rootOf = (levels: ReadonlyArray<ReadonlyArray<Buffer>>, size: numbe
   return root!
 }
 
-/** A signed note of any text. */
+/** A signed note with any text. */
 export const noteOf = (key: Key, body: string, name = `${host}/log`): string => {
   const id = sha(`${name}\n`, Buffer.of(1), key.publicKey).subarray(0, 4)
   const signature = Buffer.concat([id, sign(null, Buffer.from(body), key.privateKey)])
   return `${body}\n— ${name} ${signature.toString("base64")}\n`
 }
 
-/** A checkpoint's note, signed under `name`. */
+/** A checkpoint's note, signed with the key name `name`. */
 export const checkpointOf = (key: Key, size: number, root: Uint8Array, origin = `${host}/log`, name = origin): string =>
   noteOf(key, `${origin}\n${size}\n${Buffer.from(root).toString("base64")}\n`, name)
 
-/** Writes a log as it is downloaded: its checkpoint, tiles and entries. */
+/** Writes a log in its download format: its checkpoint, tiles and entries. */
 export const writeLog = async (
   folder: string,
   key: Key,

@@ -1,5 +1,5 @@
 // Writes `test/plugins/receipts/vectors.json`: receipts and attestations of fixed keys, made by code that shares
-// nothing with the plugin (node:crypto and noble, after the plugin's README). `node test/support/receiptVectors.ts`
+// nothing with the plugin (node:crypto and noble, from the plugin's README). `node test/support/receiptVectors.ts`
 // writes it.
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { keccak_256 } from "@noble/hashes/sha3.js"

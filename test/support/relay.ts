@@ -1,12 +1,12 @@
-// A TCP relay before a server, as a floating address is before a primary: clients keep its address while the server
-// behind it changes. A cut drops every connection and refuses new ones until a server is named.
+// A TCP relay in front of a server, like a floating address of a primary: clients keep its address while the server
+// behind it changes. A cut drops every connection and refuses new ones until a server is set.
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 
 export interface Relay {
   readonly port: number
-  /** Drops every connection; the next are refused. */
+  /** Drops every connection and refuses new ones. */
   readonly cut: () => void
-  /** Connections go to this port from here on. */
+  /** Sends new connections to this port. */
   readonly connectTo: (port: number) => void
   readonly close: () => Promise<void>
 }

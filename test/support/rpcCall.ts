@@ -1,10 +1,10 @@
-// A bare JSON-RPC call for tests: no retry, no cache, the ledger's answer as it came. An answer with `error` becomes a
+// A bare JSON-RPC call for tests: no retry, no cache, the ledger's unchanged answer. An answer with `error` becomes a
 // `LedgerRpcError`, so that a test can distinguish a refusal of the method from a refusal inside the result.
 
 /** One JSON-RPC method call; resolves with `result` as the ledger sent it. */
 export type RpcCall = (method: string, params?: unknown) => Promise<any>
 
-/** The ledger answered with a JSON-RPC error, or with something that is no JSON-RPC at all. */
+/** The ledger answered with a JSON-RPC error, or with something other than JSON-RPC. */
 export class LedgerRpcError extends Error {
   readonly code: number
   constructor(method: string, code: number, message: string) {
@@ -41,7 +41,7 @@ export const askFriendbot = async (origin: string, address: string, usdc?: numbe
   if (!response.ok) throw new Error(`friendbot refused ${address}: ${response.status} ${await response.text()}`)
 }
 
-/** The ledger's view of a transaction, asked for until it is known or `waitMs` have passed. */
+/** Polls the ledger for a transaction until it is there or `waitMs` have passed. */
 export const awaitTransaction = async (call: RpcCall, hash: string, waitMs = 60_000): Promise<any> => {
   const until = performance.now() + waitMs
   for (;;) {

@@ -1,5 +1,5 @@
-// An RPC endpoint between a facilitator and a ledger: every question is forwarded to the ledger unless its script
-// answers or changes the answer. It counts what it was asked. It stops with the Scope.
+// An RPC endpoint between a facilitator and a ledger: it forwards every request to the ledger, unless its script
+// answers or changes the answer. It counts the requests. It stops with the Scope.
 import { Effect, type Scope } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -11,7 +11,7 @@ export interface RpcProxy {
   readonly url: string
   /** May be changed at any time. */
   lie: Lie
-  /** Methods asked, in order. */
+  /** Requested methods, in order. */
   readonly asked: Array<string>
 }
 

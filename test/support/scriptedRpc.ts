@@ -1,32 +1,32 @@
-// A foreign RPC for tests: an HTTP server whose every answer a script gives, true or not. It counts what it was asked,
-// so that a test can assert what was never sent. It stops with the Scope.
+// A foreign RPC for tests: an HTTP server with an answer from a script to every request, true or not. It counts the
+// requests, so that a test can assert that a request was never sent. It stops with the Scope.
 import { Effect, type Scope } from "effect"
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 
-/** What the script says to one call. */
+/** The script's answer to one call. */
 export type Said =
-  /** `afterMillis` later, when there is such a member. */
+  /** Sent `afterMillis` later, if present. */
   | { readonly result: unknown; readonly afterMillis?: number }
   | { readonly error: { readonly code: number; readonly message: string } }
-  /** Bytes that are sent as they are, with a status of their own. */
+  /** Unchanged bytes, with their own status. */
   | { readonly raw: string | Uint8Array; readonly status?: number; readonly headers?: Readonly<Record<string, string>> }
   /** Never answers. */
   | "silence"
   /** Closes the connection without an answer. */
   | "hangup"
-  /** A right result under another call's id. */
+  /** A correct result with another call's id. */
   | { readonly otherId: unknown }
   /** Keeps sending as long as the client reads. */
   | "endless"
 
 export interface ScriptedRpc {
   readonly url: string
-  /** The script, by method; may be changed at any time. A method without one is a protocol error. */
+  /** The script, by method; may be changed at any time. A method that is not in it is a protocol error. */
   readonly script: Record<string, Said | ((params: any) => Said)>
-  /** Methods asked, in order. */
+  /** Requested methods, in order. */
   readonly asked: Array<string>
-  /** The headers of each question, in the same order. */
+  /** The headers of each request, in the same order. */
   readonly received: Array<Readonly<Record<string, string | ReadonlyArray<string> | undefined>>>
 }
 
@@ -52,7 +52,7 @@ const send = (response: ServerResponse, said: Exclude<Said, string>, id: number)
     .end("raw" in said ? said.raw : JSON.stringify({ jsonrpc: "2.0", ...envelope }))
 }
 
-/** A right `getNetwork` is scripted from the start. */
+/** The script answers `getNetwork` correctly from the start. */
 export const startScriptedRpc = (script: ScriptedRpc["script"] = {}): Effect.Effect<ScriptedRpc, never, Scope.Scope> =>
   Effect.gen(function* () {
     const asked: Array<string> = []

@@ -1,7 +1,7 @@
-// The machines that hold keys, as documented: Vault's transit engine, AWS KMS, Google Cloud KMS, and the HTTPS signer
-// of our own description, behind one port. Each authenticates its caller as the real one does: a token, a Signature
-// Version 4 that is computed anew from the request as it came, a service account's signed token. A test may have them
-// refuse, stay silent, or answer with another's signature.
+// The key services, as documented: Vault's transit engine, AWS KMS, Google Cloud KMS, and the HTTPS signer that we
+// specify, behind one port. Each authenticates its caller as the real one does: with a token, with a Signature Version
+// 4 that is recomputed from the received request, or with a service account's signed token. A test may make them
+// refuse, stay silent, or answer with another key's signature.
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, type Scope } from "effect"
 import * as native from "node:crypto"
@@ -22,7 +22,7 @@ const awsKey = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd"
 const gcpKey = "projects/p/locations/global/keyRings/r/cryptoKeys/sponsor/cryptoKeyVersions/1"
 const rsa = native.generateKeyPairSync("rsa", { modulusLength: 2_048 })
 
-/** What the variables hold that the settings name. */
+/** The variables that the settings refer to. */
 export const signerEnvironment = {
   SIGNER_TOKEN: secrets.token,
   AWS_ACCESS_KEY_ID: secrets.awsAccessKey,
@@ -49,7 +49,7 @@ const spkiOf = (pair: Keypair) =>
 const hmac = (key: native.BinaryLike, text: string) => native.createHmac("sha256", key).update(text).digest()
 const sha256 = (text: string) => native.createHash("sha256").update(text).digest("hex")
 
-/** The signature that AWS would compute for the request as it came. */
+/** Recomputes the AWS signature from the received request and compares. */
 const isSignedV4 = (request: IncomingMessage, body: string): boolean => {
   const found = /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\S+), SignedHeaders=(\S+), Signature=([0-9a-f]{64})$/.exec(
     request.headers.authorization ?? ""
@@ -74,7 +74,7 @@ const isSignedV4 = (request: IncomingMessage, body: string): boolean => {
   )
 }
 
-/** Whether the bearer's token is one that the service account signed for KMS, and that holds now. */
+/** True if the bearer token was signed by the service account for KMS and is valid now. */
 const isServiceAccount = (authorization: string | undefined): boolean => {
   const [, head = "", claims = "", signature = ""] =
     /^Bearer ([\w-]+)\.([\w-]+)\.([\w-]+)$/.exec(authorization ?? "") ?? []
@@ -103,7 +103,7 @@ const crc32c = (bytes: Uint8Array): string =>
 
 type Reply = readonly [status: number, body: unknown]
 
-/** What each answers: its public half, or a signature of what it is sent. */
+/** The answers of each service: its public key, or a signature of the data it receives. */
 const answers = (pair: Keypair, sign: (bytes: Buffer) => Buffer) => ({
   https: (request: IncomingMessage, body: string): Reply => {
     if (request.headers.authorization !== `Bearer ${secrets.token}`) return [401, {}]
@@ -158,14 +158,14 @@ const answers = (pair: Keypair, sign: (bytes: Buffer) => Buffer) => ({
 
 export interface TestSigners {
   readonly url: string
-  /** Whose key they hold. */
+  /** The key pair of all services. */
   readonly pair: Keypair
   /** Requests so far. */
   readonly asked: () => number
   readonly setFault: (fault: SignerFault) => void
 }
 
-/** All of them on one port of this machine, with one key. */
+/** All services on one port of this machine, with one key. */
 export const startSigners: Effect.Effect<TestSigners, never, Scope.Scope> = Effect.gen(function* () {
   const pair = Keypair.random()
   const other = Keypair.random()

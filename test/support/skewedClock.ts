@@ -1,7 +1,9 @@
-// Skewed clocks: a test provides one as the `Clock` of what it starts.
+// Skewed clocks: a test provides one as the `Clock` of the program that it starts.
 import { Clock, Effect } from "effect"
 
-/** The clock of a machine that can be set: `set` shifts it by this many milliseconds more, and nothing elapses. */
+/**
+ * The clock of a machine that can be set: `set` shifts it by this many additional milliseconds, without elapsed time.
+ */
 export const settableClock: Effect.Effect<{ readonly clock: Clock.Clock; readonly set: (millis: number) => void }> =
   Effect.clockWith((clock) => {
     let off = 0
@@ -12,7 +14,7 @@ export const settableClock: Effect.Effect<{ readonly clock: Clock.Clock; readonl
     return Effect.succeed({ clock: own, set: (millis: number) => void (off += millis) })
   })
 
-/** A machine whose time is off by `millis` milliseconds; elapsed time is not. */
+/** A machine with a time that is off by `millis` milliseconds; elapsed time is correct. */
 export const skewedClock = (millis: number): Effect.Effect<Clock.Clock> =>
   Effect.map(settableClock, ({ clock, set }) => {
     set(millis)

@@ -1,12 +1,12 @@
-// A dump of the embedded database without what no test reads: the two template databases, the log before its last
-// checkpoint, and the log's segment after what is written of it. Forty megabytes become nine, and each of some hundred
+// A dump of the embedded database without the parts that no test reads: the two template databases, the log before its
+// last checkpoint, and the unwritten rest of the log's segment. Forty megabytes become nine, and each of some hundred
 // databases of a test run begins by unpacking them.
 
 const block = 512
-/** The folders of `template1` and `template0`, whose numbers PostgreSQL fixes. */
+/** The folders of `template1` and `template0`; PostgreSQL fixes their numbers. */
 const templates = /^\/base\/[14]\//
 const segments = /^\/pg_wal\/[0-9A-F]{24}$/
-/** Zeros that are left after the log's last byte: what reads on there finds a page without a record. */
+/** Zeros to keep after the log's last byte: a reader that continues there finds a page without a record. */
 const zerosLeft = 65_536
 
 const textOf = (bytes: Uint8Array): string => {
@@ -32,7 +32,7 @@ const withSize = (header: Uint8Array, size: number): Uint8Array => {
   return changed
 }
 
-/** The length of a segment up to a page's end after its last record. */
+/** The length of a segment up to the page end after its last record. */
 const writtenOf = (content: Uint8Array): number => {
   let end = content.length
   while (end > 0 && content[end - 1] === 0) end--
@@ -41,14 +41,17 @@ const writtenOf = (content: Uint8Array): number => {
 
 const paddedTo = (size: number): number => Math.ceil(size / block) * block
 
-/** What stays of a file: none of a template's and of another segment, the beginning of the segment that is written. */
+/**
+ * The part of a file to keep: nothing of a template's file or of another segment, and the written beginning of the
+ * current segment.
+ */
 const keptOf = (name: string, content: Uint8Array, written: string): number | undefined => {
   if (templates.test(name)) return undefined
   if (!segments.test(name)) return content.length
   return name.endsWith(written) ? writtenOf(content) : undefined
 }
 
-/** Reads and writes the archive that the database makes of its folder; `written` is the segment that its log needs. */
+/** Rewrites the archive that the database makes of its folder; `written` is the segment that its log needs. */
 export const slimDump = (archive: Uint8Array, written: string): Uint8Array => {
   const parts: Array<Uint8Array> = []
   let at = 0

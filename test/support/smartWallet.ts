@@ -1,6 +1,5 @@
 // A smart wallet for tests: a contract account whose `__check_auth` verifies one ed25519 signature over the payload, as
-// the smallest module that does so. It is uploaded, created and funded by ordinary transactions through the official
-// SDK.
+// the smallest possible module. It is uploaded, created and funded by ordinary transactions through the official SDK.
 import {
   Address,
   Asset,
@@ -77,14 +76,14 @@ const execute = async (server: rpc.Server, account: Keypair, operation: xdr.Oper
   if (result.status !== "SUCCESS") throw new Error(`${status}, then ${result.status}`)
 }
 
-/** Atomic units of USDC that a contract holds. */
+/** A contract's balance in atomic units of USDC. */
 export const contractUsdc = async (ledgerUrl: string, contract: string): Promise<bigint> =>
   BigInt(
     (await new rpc.Server(ledgerUrl, { allowHttp: true }).getSACBalance(contract, usdc, Networks.TESTNET)).balanceEntry
       ?.amount ?? 0
   )
 
-/** A wallet's code, and what its `__check_auth` takes for a payload. */
+/** A wallet's code, and its `__check_auth` value for a payload. */
 export interface WalletKind {
   readonly wasm: Uint8Array
   readonly sign: (payload: Uint8Array) => xdr.ScVal
@@ -97,8 +96,8 @@ export const keyWallet = (): WalletKind => {
 }
 
 /**
- * Makes a wallet on the ledger at `ledgerUrl` and moves `amount` atomic units of USDC to it from `funder`, which pays
- * all fees.
+ * Creates the wallet on the ledger at `ledgerUrl` and moves `amount` atomic units of USDC to it from `funder`, which
+ * pays all fees.
  */
 export const makeSmartWallet = async (
   ledgerUrl: string,

@@ -1,4 +1,4 @@
-// A test with a clock of its own, which begins at zero and is moved by the test alone.
+// A test with its own clock, which begins at zero and which only the test moves.
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 

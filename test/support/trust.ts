@@ -1,4 +1,4 @@
-// The trustline of an account, changed on a ledger as its owner would.
+// Changes an account's trustline on a ledger, as its owner would.
 import { Account, Asset, type Keypair, Networks, Operation, TransactionBuilder } from "@stellar/stellar-sdk"
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect } from "effect"

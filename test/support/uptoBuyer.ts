@@ -1,6 +1,6 @@
-// An `upto` payment for tests: one call of the settlement contract with the maximum as its amount, authorized by the
-// payer with the allowance and its end below it, in an unsigned envelope. Every step can be tampered with, so that one
-// function makes both the honest payment and the attack. It asks the ledger for its newest number and nothing else.
+// An `upto` payment for tests: one call of the settlement contract with the maximum as its amount, which the payer
+// authorizes with the allowance and its end below it, in an unsigned envelope. Every step can be tampered with, so that
+// one function makes both the honest payment and the attack. It asks the ledger only for its newest number.
 import { Address, Keypair, nativeToScVal, Networks, xdr } from "@stellar/stellar-sdk"
 import {
   addressOf,
@@ -14,16 +14,16 @@ import { nullAccount, testnetUsdc } from "./buyer.ts"
 import { type RpcCall, rpcCall } from "./rpcCall.ts"
 import { layoutOf, type UptoProfile } from "./uptoProfiles.ts"
 
-/** Departures from the honest payment. What is left out stays honest. */
+/** Deviations from the honest payment; absent members stay honest. */
 export interface UptoTamper {
-  /** The call that is sent and signed. */
+  /** Changes the call that is sent and signed. */
   readonly payTo?: string
   readonly token?: string
   readonly max?: bigint
   readonly validAfter?: number
   readonly deadline?: number
   readonly facilitator?: string
-  /** Seconds of the ledger's clock, where a profile's window is in seconds. */
+  /** In seconds of the ledger's clock, for a profile with a window in seconds. */
   readonly beginsAt?: bigint
   readonly endsAt?: bigint
   readonly payerArgument?: string
@@ -33,7 +33,7 @@ export interface UptoTamper {
   readonly args?: (args: ReadonlyArray<xdr.ScVal>) => ReadonlyArray<xdr.ScVal>
   /** The amount in the envelope; the honest one is the maximum. */
   readonly sentAmount?: bigint
-  /** The authorization. */
+  /** Changes the authorization. */
   readonly signedFunctionName?: string
   readonly signedArgs?: (args: ReadonlyArray<xdr.ScVal>) => ReadonlyArray<xdr.ScVal>
   readonly subInvocations?: (
@@ -50,7 +50,7 @@ export interface UptoTamper {
   readonly authEntries?: (
     entries: ReadonlyArray<xdr.SorobanAuthorizationEntry>
   ) => ReadonlyArray<xdr.SorobanAuthorizationEntry>
-  /** The envelope around it. */
+  /** Changes the envelope around it. */
   readonly source?: string
   readonly operations?: (operations: ReadonlyArray<xdr.Operation>) => ReadonlyArray<xdr.Operation>
   readonly base64?: (base64: string) => string
@@ -64,20 +64,20 @@ export interface UptoOptions {
   readonly facilitator: string
   /** Atomic units. */
   readonly max: bigint
-  /** Default ours, which the terms then do not name. */
+  /** Default: our own profile; the terms then name none. */
   readonly profile?: UptoProfile
-  /** Default true; of the one profile that lets the payer choose. */
+  /** Default true; only for the profile that lets the payer choose. */
   readonly autoRevoke?: boolean
   readonly asset?: string
   readonly maxTimeoutSeconds?: number
-  /** Seconds per ledger that the buyer reckons with, default 5. */
+  /** Seconds per ledger that the buyer assumes, default 5. */
   readonly secondsPerLedger?: number
   readonly settlementId?: Uint8Array
   readonly network?: string
   readonly extensions?: Record<string, unknown>
   readonly resourceUrl?: string
   readonly tamper?: UptoTamper
-  /** Over the terms' honest members. */
+  /** Overrides the honest members of the terms. */
   readonly extra?: Record<string, unknown>
   /** The payload of the stateless draft, as fields. */
   readonly asFields?: boolean
@@ -89,7 +89,7 @@ export interface UptoPayment {
   readonly requirements: any
   /** The body of `/verify`. */
   readonly verifyBody: any
-  /** The body of `/settle` with the amount that was used; any text, to be wrong with. */
+  /** The body of `/settle` with the used amount; may be any text, to test errors. */
   readonly settleBody: (actual: bigint | string) => any
   readonly nonce: bigint
   readonly deadline: number
@@ -128,7 +128,7 @@ export const makeUptoPayment = async (options: UptoOptions): Promise<UptoPayment
   const deadline = tamper.deadline ?? latest + Math.ceil(maxTimeoutSeconds / (options.secondsPerLedger ?? 5))
   const max = tamper.max ?? options.max
   const payer = addressOf(options.payer)
-  // A facilitator's node may be some ledgers behind the buyer's.
+  // A facilitator's node may be some ledgers behind the buyer's node.
   const from = BigInt(Math.max(0, Number(closeTime ?? 0) - 5))
   const terms = {
     payer: tamper.payerArgument ?? payer,

@@ -1,12 +1,12 @@
-// How a buyer of each profile of `upto` lays out a call: the arguments that are sent, those of them that are signed,
-// and the allowances below the call. Written from the drafts' interfaces and not from the plugin's own table, so that
-// the two can differ.
+// How a buyer of each profile of `upto` builds a call: the sent arguments, the signed ones among them, and the
+// allowances below the call. Written from the drafts' interfaces and not from the plugin's own table, so that the two
+// can differ.
 import { Address, nativeToScVal, xdr } from "@stellar/stellar-sdk"
 
 export type UptoProfile = "tollkeeper" | "stateless-salt" | "stateful-nonce" | "seven-arguments"
 export const draftProfiles = ["stateless-salt", "stateful-nonce", "seven-arguments"] as const
 
-/** What a payment says, in any order. Seconds are of the ledger's clock. */
+/** The terms of a payment, in any order. Seconds are in the ledger's clock. */
 export interface UptoTerms {
   readonly payer: string
   readonly payTo: string
@@ -24,7 +24,7 @@ export interface UptoTerms {
 export interface Layout {
   readonly functionName: string
   readonly signed: ReadonlyArray<xdr.ScVal>
-  /** The call's arguments, from those that are signed and the amount. */
+  /** The call's arguments, from the signed ones and the amount. */
   readonly sent: (signed: ReadonlyArray<xdr.ScVal>, amount: bigint) => ReadonlyArray<xdr.ScVal>
   /** Amount and last ledger of each allowance below the call. */
   readonly approvals: ReadonlyArray<readonly [amount: bigint, lastLedger: number]>

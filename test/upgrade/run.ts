@@ -1,10 +1,10 @@
-// `npm run upgrade -- --from REF`: an upgrade under load. The program as git has it at REF serves alone over a
-// PostgreSQL and a ledger; the program of this checkout is started beside it, over the same database, which it
-// migrates; both serve; the old one is stopped as an operator stops it; the new one continues alone. Payments never
-// pause. In the end every payment has settled once, the recipient has exactly that, and `tollkeeper audit` finds
-// nothing. With `--crash` the old one is killed with its payments in flight before the new one starts, which migrates
-// what it finds and ends it. `--payments N` for each of the parts, default 60. REF must be of this machine's git, and
-// its packages are installed when they differ.
+// `npm run upgrade -- --from REF`: an upgrade under load. The program at REF in git first serves over a PostgreSQL and
+// a ledger. Then the program of this checkout starts over the same database, which it migrates, and both serve. The old
+// one is stopped as an operator stops it, and the new one continues. Payments never pause. In the end every payment has
+// settled once, the recipient has exactly that amount, and `tollkeeper audit` finds nothing. With `--crash` the old one
+// is killed with its payments in flight before the new one starts, which migrates the database and ends them.
+// `--payments N` for each of the parts, default 60. REF must be in this machine's git, and its packages are installed
+// if they differ.
 import { Keypair } from "@stellar/stellar-sdk"
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs"
@@ -98,7 +98,7 @@ const client = async (): Promise<void> => {
   while (isLoadOn) await pay(payer)
 }
 
-/** Keeps the load running until `count` more have settled. */
+/** Keeps the load running until `count` more payments have settled. */
 const third = async (name: string): Promise<void> => {
   const from = settled
   await waited(`${each} payments ${name}`, async () => settled >= from + each)

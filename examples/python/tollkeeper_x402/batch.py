@@ -172,11 +172,11 @@ class Batch:
                 signature = bytes.fromhex(str(proof.get("signature", "")))
             except ValueError:
                 continue
-            # What this buyer's own key signs is one signature: any other is not its own, whatever a library accepts.
+            # Compare with our own signature: some libraries accept others, and only this one is ours.
             if key.sign(channel.voucher_hash(int(most))) != signature:
                 continue
             if int(charged) <= int(most) and not before < int(most) <= sent:
-                # A seller that says that less is deposited, or was charged than it has answered, is not believed.
+                # Reject a total below our record, and ignore a lower balance: we have our own record of both.
                 known = self.channels.get(channel.id.hex(), Known())
                 if int(charged) < known.charged:
                     continue

@@ -137,7 +137,7 @@ class FilePayments:
             draft.flush()
             os.fsync(draft.fileno())
         try:
-            # A link is atomic, and never replaces another.
+            # Creating a link is atomic, and never replaces an existing one.
             with contextlib.suppress(FileExistsError):
                 os.link(draft.name, self._file(key))
         finally:
@@ -168,7 +168,7 @@ def send(kept: Kept, attempts: int = 20) -> tuple[Answer, Any, Any]:
             late = answer.status >= 500 or answer.status in (408, 425, 429) or PENDING.search(reason)
             if 200 <= answer.status < 300 or not late:
                 return answer, receipt, required
-            # 503 is a seller that waits for the ledger; any other is a gateway or seller that lost its answer.
+            # 503 comes from a seller that waits for the ledger; others from a gateway or seller that lost its answer.
             cuts = cuts + 1 if answer.status >= 500 and answer.status != 503 else 0
             why = f"the seller answers {answer.status} {reason}".strip()
             after = answer.headers.get("retry-after", "")

@@ -145,7 +145,7 @@ class Seller:
                 return self._refuse(url, end.reason, end.answer)
             if end.state != "settled":
                 return self._withheld(sale, end)
-            # One transaction of the ledger releases one thing; a voucher has none.
+            # One transaction of the ledger releases one purchase; a voucher has no transaction.
             transaction = end.answer["transaction"].replace("/", "-")
             if transaction and self.scheme != "batch-settlement" and records.put(f"tx.{transaction}", name) != name:
                 return self._withheld(sale, End("used", "payment_already_used", end.answer))

@@ -1,8 +1,8 @@
 // GET /settlements/events: server-sent events of the caller's own settlements, so that a pending payment can be
-// followed to its outcome. Each event's id is a cursor, its position and the journal's epoch: a client that reconnects
-// with `Last-Event-ID` (or `?after=`) resumes there, or, when the journal went back since, at the last position in
-// common, which an event `journal.rewound` announces first. One without a cursor begins a quarter of an hour back. The
-// streams themselves are `EventStreams.ts`.
+// followed to its outcome. Each event's id is a cursor: its position and the journal's epoch. A client that reconnects
+// with `Last-Event-ID` (or `?after=`) resumes there. If the journal went back since, it resumes at the last position in
+// common, and an event `journal.rewound` announces this first. A stream without a cursor begins a quarter of an hour
+// back. `EventStreams.ts` has the streams themselves.
 import { Effect, Layer, Option } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { decodeCursor, type JournalCursor } from "../../facts/FactsEpoch.ts"
@@ -18,7 +18,7 @@ type Request = HttpServerRequest.HttpServerRequest
 
 const headers = {
   "cache-control": "no-cache, no-transform",
-  // An idle connection would hold up the listener when the process stops.
+  // An idle connection would delay the listener's end when the process stops.
   connection: "close",
   "x-accel-buffering": "no",
   "x-content-type-options": "nosniff"
@@ -26,7 +26,7 @@ const headers = {
 
 const refused = {
   unauthorized,
-  // All keyless callers are one principal: one of them would follow the payments of all.
+  // All keyless callers are one principal, so each would see the payments of all.
   stranger: json(
     { error: "forbidden", message: "a stream needs a key; without configured keys, only this machine may open one" },
     { status: 403 }
@@ -36,18 +36,18 @@ const refused = {
     { error: "too_many_streams", message: "the maximum number of streams is open" },
     { status: 429, headers: { "retry-after": "5" } }
   ),
-  // Not knowing is not the same as there being none.
+  // A database error must not read as an empty answer.
   database: temporarilyUnavailable
 }
 
-/** The cursor that a request carries; None when it is not one. */
+/** The cursor of a request; None if it is malformed. */
 export const cursorOf = (request: Request): Option.Option<JournalCursor | undefined> => {
   const given = request.headers["last-event-id"] ?? readQuery(resumed.query, queryOf(request)).given("after")
   if (given === undefined || given === "") return Option.some(undefined)
   return decodeCursor(given)
 }
 
-/** The stream that a follower requests, from its cursor on, or why there is none. */
+/** The stream that a follower requests, from its cursor on, or the refusal. */
 export const answerStream = Effect.fnUntraced(function* (
   streams: EventStreams["Service"],
   follower: Follower,
@@ -59,7 +59,7 @@ export const answerStream = Effect.fnUntraced(function* (
   return HttpServerResponse.stream(streams.follow(follower, from.value), { contentType: "text/event-stream", headers })
 })
 
-/** A cursor that this server did not issue. */
+/** The refusal of a cursor that this server did not issue. */
 export const refusedCursor = refused.cursor
 
 export const layer = Layer.effectDiscard(

@@ -1,12 +1,13 @@
-// Streams of settlements as server-sent events, of one principal or, for operators, of all: bounded in all and for each
-// client, in the journal's order from a cursor on, with a comment as keep-alive. When the journal went back, an event
-// `journal.rewound` says from where the stream continues. A stream ends when its key is withdrawn, when its database
-// read fails (the client reconnects with its cursor), and first of all when the process stops.
+// Streams of settlements as server-sent events, for one principal or, for operators, of all. Their number is bounded in
+// total and for each client. Events follow the journal's order from a cursor on, with a comment as keep-alive. If the
+// journal went back, an event `journal.rewound` gives the position at which the stream continues. A stream ends when
+// its key is withdrawn, when its database read fails (the client reconnects with its cursor), and first of all when the
+// process stops.
 import { Clock, Context, Effect, Layer, Option, type Scope, Stream } from "effect"
 import type { SqlError } from "effect/sql"
 import { Events } from "../../config/Events.ts"
 import { WireVocabulary } from "../../config/WireVocabulary.ts"
-import { encodeCursor, type JournalCursor } from "../../facts/FactsEpoch.ts"
+import { encodeCursor, type JournalCursor, resumeAt } from "../../facts/FactsEpoch.ts"
 import { ListenAt } from "../../http/ListenAt.ts"
 import { type SettlementEvent, SettlementEvents, type Whose } from "../../settlement/operators/SettlementEvents.ts"
 import { Extensions } from "../Extension.ts"
@@ -21,14 +22,15 @@ const comment = (text: string): Uint8Array => encoder.encode(`: ${text}\n\n`)
 
 /**
  * The journal went back since the client's cursor was issued (its database lost the last commits): the stream continues
- * at the last position in common. Events after it that the client has read may have been undone, or are sent again.
+ * at the last position in common. Events after that position that the client has read may have been undone, or are sent
+ * again.
  */
 const rewound = (to: JournalCursor, from: JournalCursor): Uint8Array => {
   const [id, given] = [encodeCursor(to), encodeCursor(from)]
   return encoder.encode(`id: ${id}\nevent: journal.rewound\ndata: ${JSON.stringify({ from: given, to: id })}\n\n`)
 }
 
-/** Open streams, by the principal or address they are counted for. */
+/** Open streams, by the principal or address that they count against. */
 class Rooms {
   readonly #open = new Map<string, number>()
   readonly #limits: Events["Service"]
@@ -42,7 +44,7 @@ class Rooms {
     return (this.#open.get(source) ?? 0) < this.#limits.streamsPerPrincipalMax && total < this.#limits.streamsMax
   }
 
-  /** True when the stream may open; released with the Scope. */
+  /** True if the stream may open; released with the Scope. */
   enter(source: string): Effect.Effect<boolean, never, Scope.Scope> {
     return Effect.acquireRelease(
       Effect.sync(() => {
@@ -64,11 +66,11 @@ class Rooms {
 /** A follower of a stream. */
 export interface Follower {
   readonly whose: Whose
-  /** What the stream is counted for. */
+  /** The stream counts against this principal or address. */
   readonly source: string
-  /** The stream ends when this no longer holds. */
+  /** The stream ends as soon as this returns false. */
   readonly isListed: () => boolean
-  /** An event's data; absent: the settlement as its own principal reads it. */
+  /** An event's data; absent: the settlement in the form for its own principal. */
   readonly dataOf?: (event: SettlementEvent) => unknown
 }
 
@@ -76,7 +78,7 @@ export class EventStreams extends Context.Service<
   EventStreams,
   {
     readonly hasRoom: (source: string) => boolean
-    /** Where a stream with this cursor, or without one, begins. */
+    /** The start position of a stream with this cursor, or without one. */
     readonly begin: (whose: Whose, cursor: JournalCursor | undefined) => Effect.Effect<JournalCursor, SqlError.SqlError>
     readonly follow: (follower: Follower, from: JournalCursor) => Stream.Stream<Uint8Array>
   }
@@ -106,14 +108,11 @@ export class EventStreams extends Context.Service<
           const now = yield* Clock.currentTimeMillis
           return yield* events.before(whose, new Date(now - limits.retainedMillis))
         }
-        // Begins a new epoch first, should the journal have gone back and nothing have noticed.
-        const { end, epoch } = yield* events.end
-        // Beyond the end of its own epoch: not issued by any journal of ours. All is delivered rather than nothing.
-        const isStrange = cursor.position > end && (cursor.epoch >= epoch || cursor.epoch === 0n)
-        return isStrange ? { position: 0n, epoch } : cursor
+        // Begins a new epoch first, in case the journal went back and nothing has detected it.
+        return resumeAt(cursor, yield* events.end)
       })
 
-      /** The events after a cursor, or a comment after a while without one; and the next cursor. */
+      /** The events after a cursor, or a comment after a while without events; and the next cursor. */
       const nextPage = Effect.fnUntraced(function* (
         { dataOf, whose }: Follower,
         cursor: JournalCursor,

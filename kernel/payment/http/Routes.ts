@@ -1,6 +1,6 @@
 // The payment routes: /verify, /settle, /supported, /settlements. Each answer has the payment's shape, errors included,
-// in the spelling of the request. The routes only read, check, call the facilitator and write; the work runs in its own
-// fiber, so a client that hangs up interrupts nothing but its own waiting.
+// in the spelling of the request. The routes only read, check, call the facilitator and write. The work runs in its own
+// fiber, so a client that hangs up interrupts only its own wait.
 import { Effect, Option } from "effect"
 import { Hex } from "effect/encoding"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
@@ -12,7 +12,7 @@ import { parseJsonWithMembers } from "../../http/BoundedJson.ts"
 import { readIdempotencyKey } from "../../http/idempotencyKey.ts"
 import { Authentication } from "../../http/Authentication.ts"
 import { json } from "../../http/httpMiddleware.ts"
-import { makeRendered } from "../../http/rendered.ts"
+import { makeCompressed, makeRendered } from "../../http/rendered.ts"
 import { noteUnsafe, type RequestFacts } from "../../http/RequestNotes.ts"
 import type { Principal } from "../../http/Principal.ts"
 import { OpenApi } from "../../http/OpenApi.ts"
@@ -45,7 +45,7 @@ import { type AnswerIn, answerIn, decodePayment, encodeSettle, encodeVerify, ext
 type Response = HttpServerResponse.HttpServerResponse
 type Request = HttpServerRequest.HttpServerRequest
 
-/** One of the two payment operations, as far as their HTTP differs. */
+/** One of the two payment operations: the parts that differ in HTTP. */
 interface Operation<A> {
   readonly name: "verify" | "settle"
   readonly run: (payment: Payment) => Effect.Effect<A>
@@ -53,7 +53,7 @@ interface Operation<A> {
   readonly encode: (answer: A, into: AnswerIn) => Readonly<Record<string, unknown>>
   readonly refusalOf: (answer: A) => Refusal | undefined
   readonly reasonOf: (answer: A) => string
-  /** What the request's line in the log names of it. */
+  /** Fields of the answer for the request's log line. */
   readonly factsOf: (answer: A) => RequestFacts
   /** The recorded outcome of a success that hooks may add to. */
   readonly settledBy: (answer: A) => SettlementRecord | undefined
@@ -102,13 +102,13 @@ const settling = (run: Facilitator["Service"]["settle"]): Operation<SettleAnswer
         },
   settledBy: (given) => (given._tag === "Settled" ? given.record : undefined),
   observable: (given) =>
-    // What was settled without a transaction is no sale that the ledger shows.
+    // A payment without a transaction is not a sale on the ledger.
     given._tag === "Settled" && given.transaction !== ""
       ? { payer: given.payer, transaction: Option.some(given.transaction) }
       : undefined
 })
 
-/** A busy facilitator's estimate is in its body; a refusal that time ends has its true wait. */
+/** A busy facilitator's estimate is in its body; a refusal that ends with time has the true wait. */
 const retryAfter = (status: number, millis: number | undefined): Headers =>
   status === 503
     ? { "retry-after": "1" }
@@ -118,23 +118,24 @@ const retryAfter = (status: number, millis: number | undefined): Headers =>
 
 type Headers = Readonly<Record<string, string>>
 
-/** A request as far as it was read before its answer. */
+/** The part of a request that was read before its answer. */
 interface Known {
   readonly principal?: Principal
   readonly payment?: Payment
 }
 
-/** What extensions add to an answer. */
+/** Additions of extensions to an answer. */
 interface Added {
   readonly headers?: Headers
-  /** Of the body. */
+  /** For the body. */
   readonly extensions?: Readonly<Record<string, unknown>> | undefined
 }
 const nothingAdded: Added = {}
 
 /**
- * Every answer is counted by its reason and named in the request's log line, however early it was given; a refusal is
- * counted by its key too, and shown to the watchers. Reasons and labels are this service's own, so they may be labels.
+ * Every answer is counted by its reason and appears in the request's log line, however early it was given. A refusal is
+ * also counted by its key, and passed to the watchers. Reasons and key labels come from this service, so they may be
+ * metric labels.
  */
 const makeReported = Effect.map(Extensions, (extensions) => {
   const labelOf = makeLabels()
@@ -160,7 +161,7 @@ const makeReported = Effect.map(Extensions, (extensions) => {
     })
 })
 
-/** Keys that are a label of their own. */
+/** Maximum number of keys with a separate label. */
 const labelsMax = 50
 
 /** A key's label, `anonymous`, `none`, or `other` for the keys beyond the first fifty. */
@@ -174,7 +175,7 @@ const makeLabels = () => {
   }
 }
 
-/** Writes answers of an operation, with the status that the reason's owner gave it. */
+/** Writes answers of an operation, with the status that the reason's owner registered. */
 const makeAnswering = Effect.gen(function* () {
   const schemes = yield* Schemes
   const words = yield* WireVocabulary
@@ -194,7 +195,7 @@ const makeAnswering = Effect.gen(function* () {
   return {
     answer,
     reported,
-    /** Before anything is known of the payment. */
+    /** A refusal before the payment was read. */
     refuseEarly: <A>(operation: Operation<A>, principal: Principal, refused: Refusal, headers?: Headers) => {
       const given = operation.refuse(refused)
       return Effect.as(
@@ -210,14 +211,16 @@ const makeAnswering = Effect.gen(function* () {
   }
 })
 
-/** Runs the extensions and counts; returns what they add, if anything. */
+/** Runs the extensions and counts; returns their additions, if any. */
 const makeObserving = Effect.gen(function* () {
   const schemes = yield* Schemes
   const extensions = yield* Extensions
   const scope = yield* Effect.scope
   const settledExtensions = yield* makeSettledExtensions
 
-  /** A payment that was not checked, without a ledger, a database or a budget, is not counted as a verification. */
+  /**
+   * A payment that could not be checked, without a ledger, a database or a budget, does not count as a verification.
+   */
   const countVerified = Effect.fnUntraced(function* <A>({ name, refusalOf }: Operation<A>, given: A) {
     const unfit = refusalOf(given)
     const isChecked = unfit === undefined || (unfit.resetAtMillis === undefined && schemes.statusOf(unfit.reason) < 500)
@@ -252,7 +255,7 @@ const makeObserving = Effect.gen(function* () {
 
 const wrongKey = refusal("invalid_request", "Idempotency-Key is not 16 to 128 visible ASCII characters")
 
-/** Reads a caller's payment, has it verified or settled, and answers. */
+/** Reads a caller's payment, verifies or settles it, and answers. */
 const makeRun = Effect.gen(function* () {
   const schemes = yield* Schemes
   const network = yield* Network
@@ -316,7 +319,7 @@ export const layer = HttpRouter.use((router) =>
     const { refuseEarly, unauthorized } = yield* makeAnswering
     const run = yield* makeRun
     const { answerNow, within } = yield* makeDeliverSuccess
-    // So that an alert sees the first of each.
+    // Registered at 0, so that an alert sees the first of each.
     for (const operation of ["verify", "settle"])
       for (const { reason } of coreReasons) yield* measure(traffic.answers, 0, { operation, reason })
 
@@ -352,20 +355,19 @@ export const layer = HttpRouter.use((router) =>
       "/settle",
       handle(settling(settle), () => limits.settlePerSecond)
     )
-    const supported = makeRendered(yield* Crypto, {
-      contentType: "application/json",
-      headers: { "cache-control": "no-cache" }
-    })
-    const supportedText = () =>
-      JSON.stringify(encodeSupported({ channelCount, schemes, extensions, network, signer, words }))
+    const crypto = yield* Crypto
+    const asJson = { contentType: "application/json", headers: { "cache-control": "no-cache" } }
+    const supported = makeRendered(crypto, asJson)
+    const reasons = makeCompressed(crypto, asJson)
+    const supportedText = (owner: string) =>
+      JSON.stringify(encodeSupported({ channelCount, schemes, extensions, network, owner, signer, words }))
     yield* addRoutes(paymentRoutes, [
       route(
         supportedRoute,
-        keyed((request) => Effect.sync(() => supported(request, supportedText())))
+        keyed((request, { owner }) => Effect.sync(() => supported(request, supportedText(owner))))
       ),
-      route(
-        reasonsRoute,
-        Effect.sync(() => json({ items: reasonsIn(schemes, words.dialects[0]) }))
+      route(reasonsRoute, (request) =>
+        reasons(request, JSON.stringify({ items: reasonsIn(schemes, words.dialects[0]) }))
       ),
       route(settlementsRoute, keyed(yield* lookupSettlements))
     ])

@@ -1,5 +1,5 @@
-// Delivery of a settle request's success (rules 2): the request owns what it claims, sends it only while no other
-// process may have counted this one as dead, and gives it back when it ends in any other way.
+// Delivery of a settle request's success (rules 2). The request owns the success that it claims. It sends it only while
+// no other process may have counted this one as dead, and releases it if the request ends in any other way.
 import { Effect, Exit } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { CurrentDelivery, Deliveries, RequestDelivery } from "../../settlement/delivery/Deliveries.ts"
@@ -7,7 +7,7 @@ import type { SettleAnswer } from "../Answer.ts"
 import { beingDelivered } from "../answers.ts"
 
 export const makeDeliverSuccess = Effect.map(Deliveries, ({ finish, mayAnswer }) => ({
-  /** Runs a request's handler; what it has claimed is delivered with its response, or given back. */
+  /** Runs a request's handler. Its claimed success is delivered with the response, or released. */
   within: <A, E, R>(request: HttpServerRequest.HttpServerRequest, handler: Effect.Effect<A, E, R>) =>
     Effect.suspend(() => {
       const delivery = new RequestDelivery()
@@ -16,7 +16,7 @@ export const makeDeliverSuccess = Effect.map(Deliveries, ({ finish, mayAnswer })
         return finish(delivery, request)
       })
     }),
-  /** The answer to send: the success itself, or that the next request is given it. */
+  /** The answer to send: the success itself, or an answer that leaves the success to the next request. */
   answerNow: Effect.fnUntraced(function* (answer: SettleAnswer) {
     const delivery = yield* CurrentDelivery
     if (answer._tag !== "Settled" || answer.record === undefined || delivery === undefined) return answer

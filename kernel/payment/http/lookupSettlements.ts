@@ -1,5 +1,5 @@
 // GET /settlements: a caller's own settlements, by identifier or by hash. A database error is answered 503, never “not
-// found”: a client that reads that may pay again.
+// found”: a client that reads “not found” may pay again.
 import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { WireVocabulary } from "../../config/WireVocabulary.ts"
@@ -9,7 +9,7 @@ import type { Principal } from "../../http/Principal.ts"
 import { Facilitator } from "../Facilitator.ts"
 import { encodeSettlementState } from "./settlementState.ts"
 
-/** The one criterion of a lookup; undefined unless it is exactly one, and well formed. */
+/** The one criterion of a lookup; undefined unless exactly one was sent, well formed. */
 const readQuery = (url: string): { readonly identifier: string } | { readonly hash: string } | undefined => {
   const params = new URL(url, "http://localhost").searchParams
   const identifier = params.get("identifier")

@@ -1,5 +1,5 @@
-// A settlement's durable state as its own principal reads it at /settlements. An open settlement past its caller's
-// deadline is `unknown`; `settled` is `success`; `failed` and `expired` are `failed` (rules 3).
+// A settlement's durable state in the form that its own principal reads at /settlements. An open settlement past its
+// caller's deadline is `unknown`; `settled` is `success`; `failed` and `expired` are `failed` (rules 3).
 import { Option } from "effect"
 import { type Dialect, encodeNetwork, encodeReason } from "../../Dialect.ts"
 import { spentIn } from "../../settlement/state/outcomes.ts"

@@ -1,6 +1,6 @@
 // The body of /supported: one kind for each scheme and enabled spelling of the network, with the sponsor as signer. A
-// network without a listed asset has no kinds. Kinds depend on settings and plugins alone, so they never change at run
-// time (S59–S62).
+// network without a listed asset has no kinds. Kinds depend on settings, plugins and the caller's key alone, so they
+// never change at run time (S59–S62).
 import { Option } from "effect"
 import type { NetworkValues } from "../../config/Network.ts"
 import type { WireVocabularyValues } from "../../config/WireVocabulary.ts"
@@ -18,9 +18,10 @@ export interface SupportedContext {
   readonly network: NetworkValues
   readonly signer: Signer["Service"]
   readonly words: WireVocabularyValues
+  readonly owner: string
 }
 
-/** The most that one payment of a scheme may cost the sponsor, stroops; a dearer one is refused. */
+/** Maximum cost of one payment of a scheme to the sponsor, stroops; a more expensive one is refused. */
 const ceilingsOf = (network: NetworkValues, scheme: string) => {
   const { inclusionStroopsMax, resourceStroopsMax, totalStroopsMax } = network.feeCeilings(scheme)
   return {
@@ -34,6 +35,7 @@ export const encodeSupported = ({
   channelCount,
   extensions,
   network,
+  owner,
   schemes,
   signer,
   words
@@ -42,7 +44,7 @@ export const encodeSupported = ({
     network.assets.size === 0
       ? []
       : schemes.all().flatMap((scheme) =>
-          Option.match(scheme.supportedExtra(network.id), {
+          Option.match(scheme.supportedExtra(network.id, owner), {
             onNone: () => [],
             onSome: (extra) =>
               words.dialects.map((dialect) => ({

@@ -1,6 +1,6 @@
 // Refreshes the gauges of state on demand: on a scrape of /metrics, or an exporter's interval. Counters and histograms
-// are measured where things happen. At most two statements, bounded in time; ledger, sponsor and reconcilers are read
-// from memory. While the database does not answer, the previous values stay, and a metric says so.
+// are measured when the event happens. At most two statements, bounded in time; ledger, sponsor and reconcilers are
+// read from memory. While the database does not answer, the previous values stay, and a metric reports that.
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { readCaches } from "../../cache/LruCache.ts"
 import { Supervisor } from "../../actor/Supervisor.ts"
@@ -19,7 +19,7 @@ import { Schemes } from "../Scheme.ts"
 
 /** Timeout of the database reads. */
 const patience = Duration.seconds(2)
-/** Principals with a label of their own; later ones share one label. */
+/** Maximum number of principals with a separate label; later ones share one label. */
 const principalsMax = 50
 
 /** The ledger clock's gauges, from memory. */
@@ -33,7 +33,7 @@ const readLedger = Effect.fnUntraced(function* (clock: LedgerClock["Service"]) {
   yield* measure(ledger.ageSeconds, ageSeconds)
 })
 
-/** Whether settlements can be paid for, and what was last read of the sponsor; only what is missing is read again. */
+/** Whether settlements can be paid for, and the last reading of the sponsor; only missing values are read again. */
 const readSponsor = Effect.gen(function* () {
   const sponsor = yield* Sponsor
   const network = yield* Network
@@ -143,7 +143,7 @@ const readProcess = Effect.gen(function* () {
   })
 })
 
-/** What each cache served since the last reading, and its entries. */
+/** Hits and misses of each cache since the last reading, and its entries. */
 const measureCaches = Effect.sync(() => {
   const counted = new Map<string, number>()
   const add = (cache: string, result: "hit" | "miss", total: number) => {

@@ -1,6 +1,6 @@
 // The metrics route: Prometheus text of every metric of the process at /metrics, gauges of state refreshed on each
-// scrape. With operator keys the route needs one; without, it is served to this machine only (rules 2). No address,
-// hash or text of a caller is ever a label.
+// scrape. With operator keys the route needs one; without, it is served to this machine only (rules 2). A label never
+// contains an address, a hash or the text of a caller.
 import { Effect, Layer, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"

@@ -1,14 +1,14 @@
-// What the reconcilers published of their last runs, for readiness and for operators: when, why, how long and with
-// which outcome. Causes of a failure are in the log: readiness is public.
+// The reconcilers' last runs, for readiness and for operators: time, cause, duration and outcome. The log has the
+// causes of a failure, because readiness is public.
 import { Effect } from "effect"
 import { type ActorState, type LastRun, Supervisor } from "../../actor/Supervisor.ts"
 import { Health, type HealthReport } from "../../health/Health.ts"
 import { monotonicMillis } from "../../time/monotonicMillis.ts"
 
-/** Reconcilers of one report. */
+/** Maximum number of reconcilers in a report. */
 const shownMax = 64
 
-/** One run in words, such as `succeeded 2 s ago by timer in 12 ms`. */
+/** One run as text, such as `succeeded 2 s ago by timer in 12 ms`. */
 const sentenceOf = ({ cause, durationMillis, endedMonotonicMillis, outcome }: LastRun, now: number): string => {
   const ageSeconds = Math.max(0, Math.round((now - endedMonotonicMillis) / 1_000))
   return `${outcome} ${ageSeconds} s ago by ${cause} in ${durationMillis} ms`
@@ -39,7 +39,7 @@ const reportOf = (runs: ReadonlyArray<ReconcilerRun>): HealthReport => {
   }
 }
 
-/** Registers the readiness report `reconcilers`, for as long as the Scope lives. */
+/** Registers the readiness report `reconcilers` while the Scope lives. */
 export const reportReconcilers = Effect.gen(function* () {
   const { actors } = yield* Supervisor
   const report = Effect.gen(function* () {

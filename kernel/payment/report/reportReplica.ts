@@ -1,5 +1,5 @@
-// Polls the read replica where one is configured, and reports its lag in readiness and metrics. An unavailable replica
-// degrades nothing: reads go to the primary meanwhile.
+// Polls the configured read replica, if any, and reports its lag in readiness and metrics. An unavailable replica does
+// not degrade the service: reads go to the primary until it is back.
 import { Effect } from "effect"
 import { reconciler } from "../../actor/Actor.ts"
 import { ReadReplica } from "../../database/ReadReplica.ts"
@@ -9,7 +9,7 @@ import { storage } from "../../telemetry/metrics.ts"
 
 const every = "2 seconds"
 
-/** Watches and reports for as long as the Scope lives. */
+/** Watches and reports while the Scope lives. */
 export const reportReplica = Effect.gen(function* () {
   const { poll: read, status } = yield* ReadReplica
   if (read === undefined) return

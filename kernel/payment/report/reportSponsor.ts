@@ -1,6 +1,6 @@
-// Readiness of the sponsor: its balance and how much of it may still be spent, the channels, and the oldest settlement
-// without an outcome. Degraded while an offered scheme could not be settled; checked without traffic too, so that the
-// warning comes before the first payment is refused (rules 2).
+// Readiness of the sponsor: its balance and the spendable part of it, the channels, and the oldest settlement without
+// an outcome. Degraded while an offered scheme could not be settled; checked without traffic too, so that the warning
+// comes before the first payment is refused (rules 2).
 import { Duration, Effect, Option } from "effect"
 import { reconciler } from "../../actor/Actor.ts"
 import { Health, type HealthReport } from "../../health/Health.ts"
@@ -21,7 +21,7 @@ const figuresOf = (status: SponsorStatus): NonNullable<HealthReport["figures"]> 
   oldestOpenSettlementSeconds: status.oldestOpenSeconds === undefined ? null : Math.floor(status.oldestOpenSeconds)
 })
 
-/** Watches and reports for as long as the Scope lives. */
+/** Watches and reports while the Scope lives. */
 export const reportSponsor = Effect.gen(function* () {
   const health = yield* Health
   const sponsor = yield* Sponsor

@@ -1,7 +1,7 @@
 // Warns before the sponsor's budget runs out: at four fifths of a bound and when no further payment fits, once a day
-// each, with the setting that raises it; reports what is left as a metric; and at the start how many payments the
-// bounds cover, or that an unfunded sponsor pays for none. Bounds are those of all callers, of the keyless together,
-// and of each keyed principal. No address is logged.
+// each, with the setting that raises it. It reports the remaining budget as a metric. At the start it reports how many
+// payments the bounds cover, or that an unfunded sponsor pays for no payment. Bounds apply to all callers, to all
+// keyless callers together, and to each keyed principal. No address is logged.
 import { Duration, Effect, Option } from "effect"
 import { reconciler } from "../../actor/Actor.ts"
 import { Budget, type BudgetStatus, type Usage } from "../../budget/Budget.ts"
@@ -15,7 +15,7 @@ import { money } from "../../telemetry/metrics.ts"
 import { Schemes } from "../Scheme.ts"
 
 const every = Duration.seconds(10)
-/** Nothing is spent then but by other replicas. */
+/** While idle, only other replicas spend. */
 const everyUnattended = Duration.seconds(30)
 
 interface Scope extends Usage {
@@ -33,7 +33,7 @@ const scopesOf = ({ all, anonymous, keyed }: BudgetStatus): ReadonlyArray<Scope>
   }))
 ]
 
-/** How far a bound is used: 100 when another payment may not fit. */
+/** Usage of a bound in percent: 100 when another payment may not fit. */
 const levelOf = ({ maxStroops, usedStroops }: Usage, paymentStroops: bigint): 0 | 80 | 100 =>
   usedStroops + paymentStroops > maxStroops ? 100 : usedStroops * 5n >= maxStroops * 4n ? 80 : 0
 
@@ -57,7 +57,7 @@ export const watchBudget = Effect.gen(function* () {
     `${payments(limits.sponsoredPerPrincipalPerDayStroopsMax)} of one key (tollkeeper budget)`
   yield* greeting.add(
     Effect.gen(function* () {
-      // Nothing is promised while nothing can be recorded: a full disk.
+      // While nothing can be recorded (a full disk), we promise nothing.
       const unwritable = yield* sponsor.unrecordable
       const why = Option.isSome(unwritable) ? unwritable : yield* sponsor.unfunded
       const where = Option.match(why, { onNone: covered, onSome: (why) => `no payment is paid for: ${why}` })

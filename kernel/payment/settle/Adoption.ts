@@ -1,5 +1,5 @@
-// A payment that the ledger calls spent, or whose authorization has expired, and that has no record: the settlement
-// code searches for a transaction of ours that paid it, in the terms of the payment's scheme.
+// Adoption of a payment without a record that the ledger calls spent, or with an expired authorization: the settlement
+// code searches for a transaction of this service that paid it, in the terms of the payment's scheme.
 import { Context, Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { Limits } from "../../config/Limits.ts"
@@ -13,7 +13,7 @@ import type { Refusal } from "../Refusal.ts"
 import type { Scheme } from "../Scheme.ts"
 import { newId } from "./newId.ts"
 
-/** The close interval may have been another when the payment was signed. */
+/** Tolerance in ledgers: the close interval may have been different when the payment was signed. */
 const paceChangeLedgers = 24
 
 type Answer = Effect.Effect<Adopted | undefined, LedgerUnavailable | SqlError.SqlError>
@@ -22,11 +22,11 @@ export class Adoption extends Context.Service<
   Adoption,
   {
     /**
-     * The use of a refused payment's authorization; `Ours` when it is stored, by this request or another; `Unclaimed`
-     * when it was ours, and its caller cannot be shown to be its owner. None where the use cannot be found.
+     * The use of a refused payment's authorization. `Ours` if it is stored, by this request or another; `Unclaimed` if
+     * it was ours and we cannot show that the caller owns it. None if the use cannot be found.
      */
     readonly adopt: (payment: Payment, scheme: Scheme, refused: Refusal) => Answer
-    /** The same for a payment that is verified; nothing is stored, `Ours` is what would be. */
+    /** The same for verify: it stores nothing, and `Ours` means that settle would store it. */
     readonly find: (payment: Payment, scheme: Scheme, refused: Refusal) => Answer
   }
 >()("tollkeeper/payment/Adoption") {

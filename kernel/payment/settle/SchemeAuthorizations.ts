@@ -1,4 +1,4 @@
-// What settlements must know of authorizations, answered by the schemes that are registered at the moment of asking.
+// The settlement code's questions about authorizations, answered by the schemes that are registered at that moment.
 import { Effect, Layer, Option } from "effect"
 import { Authorizations } from "../../settlement/Authorizations.ts"
 import { Schemes } from "../Scheme.ts"
@@ -17,7 +17,7 @@ export const layer = Layer.effect(
         }),
       movementIn: (promised, executed) => {
         const scheme = schemes.find(promised.scheme)
-        // A scheme whose plugin is off cannot read its transaction; that it succeeded is then what is known.
+        // With the scheme's plugin disabled, nothing can read its transaction; we only see that it succeeded.
         if (Option.isNone(scheme)) return { amount: promised.amount }
         const checked = scheme.value.checkExecuted(promised, executed)
         return checked._tag === "Moved" ? checked : undefined

@@ -1,5 +1,5 @@
-// The follower of open settlements. It runs for as long as the process; each ledger wakes it, and a
-// record that was sent after its own. Beside it runs the watch of failed settlements.
+// The follower of open settlements. It runs as long as the process. Each ledger wakes it, and so does a record that was
+// sent after its own ledger. The watch of failed settlements runs in parallel.
 import { Context, Effect, Layer } from "effect"
 import { startWatch } from "../../settlement/follower/watchFailed.ts"
 import { startFollower } from "../../settlement/follower/reconcileSettlements.ts"

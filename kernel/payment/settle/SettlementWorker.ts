@@ -1,5 +1,5 @@
 // Lease, record, submit, in a fiber that the process owns: a request only waits, so a client that hangs up changes
-// nothing. The fiber reports as soon as it is decided whether a settlement exists, and continues in the background.
+// nothing. The fiber reports as soon as it has decided whether a settlement exists, and continues in the background.
 // Work in flight ends with the process's Scope.
 import { Context, Deferred, Effect, FiberSet, Layer, Option } from "effect"
 import { Budget } from "../../budget/Budget.ts"
@@ -16,7 +16,7 @@ import { SettlementFollower } from "./SettlementFollower.ts"
 import { makeUnavailable } from "./unavailable.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** What the work reports. */
+/** The worker's report. */
 export type WorkerReport =
   | { readonly _tag: "Recorded"; readonly id: string; readonly innerHash: string }
   | { readonly _tag: "Answer"; readonly answer: SettleAnswer }
@@ -74,7 +74,7 @@ const makeWork = Effect.gen(function* () {
     yield* report({ _tag: "Recorded", id, innerHash: attempt.innerHash })
     const sentLedger = yield* submitAttempt(id, attempt)
     yield* reached("afterSubmit")
-    // In the ledger of its record it has no outcome yet, and the next ledger wakes the follower.
+    // In the ledger of its record a settlement cannot have an outcome yet, and the next ledger wakes the follower.
     if (sentLedger > attempt.recordedLedger) yield* follower.wake
   })
 })
@@ -82,7 +82,7 @@ const makeWork = Effect.gen(function* () {
 export class SettlementWorker extends Context.Service<
   SettlementWorker,
   {
-    /** Starts the work; its report can be awaited, and is shared with the flight's other requests. */
+    /** Starts the work. Its report can be awaited, and is shared with the flight's other requests. */
     readonly start: (settling: SettlementContext, flight: Flight) => Effect.Effect<Deferred.Deferred<WorkerReport>>
   }
 >()("tollkeeper/payment/SettlementWorker") {

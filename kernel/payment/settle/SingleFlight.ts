@@ -1,14 +1,14 @@
 // Single flight: identical requests of one principal in one process share a flight. One of them settles, the others
 // wait for its decision and receive it: pending with the hash as soon as the payment is recorded, or the same refusal.
-// A flight lasts until its leader has its answer and the work it started has reported. When the leader leaves without a
-// result, one of the waiters leads the next flight.
+// A flight lasts until its leader has its answer and the work that it started has reported. When the leader leaves
+// without a result, one of the waiters leads the next flight.
 import { Context, Deferred, Effect, Layer } from "effect"
 import type { SettleAnswer } from "../Answer.ts"
 
-/** The result for the waiters; `Abandoned` when nothing was decided. */
+/** The result for the waiters; `Abandoned` if nothing was decided. */
 export type FlightResult = { readonly _tag: "Decided"; readonly answer: SettleAnswer } | { readonly _tag: "Abandoned" }
 
-/** A success is given to one request alone. */
+/** Only one request receives a success. */
 const shared = (answer: SettleAnswer): SettleAnswer =>
   answer._tag === "Settled" ? { _tag: "Pending", payer: answer.payer, transaction: answer.transaction } : answer
 
@@ -18,7 +18,7 @@ export class Flight {
   #answer: SettleAnswer | undefined
   #holds = 0
 
-  /** `onComplete` is called once no request and no work holds it. */
+  /** `onComplete` is called as soon as no request and no work holds the flight. */
   constructor(onComplete: () => void) {
     this.#onComplete = onComplete
   }
@@ -46,7 +46,7 @@ export class Flight {
     if (this.#holds === 0) this.end()
   }
 
-  /** Later requests no longer join it. */
+  /** Closes the flight to later requests. */
   end(): void {
     this.#onComplete()
     Deferred.doneUnsafe(this.#result, Effect.succeed<FlightResult>({ _tag: "Abandoned" }))
@@ -62,7 +62,7 @@ export interface Joined {
 export class SingleFlight extends Context.Service<
   SingleFlight,
   {
-    /** The flight of a name that is in the air, or a new one. */
+    /** The existing flight of a name, or a new one. */
     readonly join: (name: string) => Joined
   }
 >()("tollkeeper/payment/SingleFlight") {

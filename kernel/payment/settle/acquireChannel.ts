@@ -1,5 +1,5 @@
-// A leased channel as a resource of the Scope: it is released when the Scope ends, however it ends, unless it was kept.
-// A lease is kept when its settlement is recorded, for then the record holds the channel until the outcome.
+// A leased channel as a resource of the Scope: it is released when the Scope ends, for any reason, unless it was kept.
+// A lease is kept once its settlement is recorded, because the record then holds the channel until the outcome.
 import { Effect, Option } from "effect"
 import { acquireReleaseDetached } from "../../effect/acquireReleaseDetached.ts"
 import { ChannelPool, type QueueTicket } from "../../settlement/channels/ChannelPool.ts"
@@ -7,18 +7,18 @@ import type { ChannelLease } from "../../settlement/channels/ChannelStore.ts"
 
 export interface AcquiredChannel {
   readonly lease: ChannelLease
-  /** Turns the lease into the record's hold: the end of the Scope leaves the channel alone. */
+  /** Converts the lease into the record's hold: the end of the Scope no longer releases the channel. */
   readonly keep: () => void
 }
 
-/** None when no channel was released in time. */
+/** None if no channel was released in time. */
 export const makeAcquireChannel = Effect.map(ChannelPool, (channels) =>
   Effect.fnUntraced(function* (place: QueueTicket) {
     let kept = false
     const lease = yield* acquireReleaseDetached(
       place.lease,
       (lease) => (kept || Option.isNone(lease) ? Effect.void : channels.release(lease.value)),
-      // The wait for a channel ends with its request; a lease that was acquired is then released by the pool.
+      // The wait for a channel ends with its request; the pool then releases a lease that was acquired late.
       { interruptible: true }
     )
     return Option.map(lease, (lease): AcquiredChannel => ({ lease, keep: () => void (kept = true) }))

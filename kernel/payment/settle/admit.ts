@@ -1,7 +1,7 @@
-// Admission of a new payment before its costly work: whether a settlement can be recorded and paid for, whether its
-// channel would come in time, and whether the budget covers it. Verify asks the same function and gives its place back
-// immediately, so that it is not valid where settle would refuse. A place in the queue is a resource of the Scope: the
-// end of the Scope releases it, unless it was kept for the work.
+// Admission of a new payment before its costly work: whether we can record and pay for a settlement, whether a channel
+// would be available in time, and whether the budget covers it. Verify calls the same function and releases its place
+// immediately, so that it does not approve a payment that settle would refuse. A place in the queue is a resource of
+// the Scope: the end of the Scope releases it, unless it was kept for the work.
 import { Duration, Effect, Option } from "effect"
 import { Budget, type BudgetReset } from "../../budget/Budget.ts"
 import { bidCeiling, Network } from "../../config/Network.ts"
@@ -15,11 +15,11 @@ import type { Scheme, Stage } from "../Scheme.ts"
 export interface Admitted {
   readonly _tag: "Admitted"
   readonly ticket: QueueTicket
-  /** Leaves the place to the work: the end of the Scope leaves it alone. */
+  /** Hands the place to the work: the end of the Scope no longer releases it. */
   readonly keep: () => void
 }
 
-/** Why no settlement of a payment can begin now. */
+/** The reason why no settlement of a payment can begin now. */
 export type Objection =
   | { readonly _tag: "Busy"; readonly why: string; readonly retryAfterMillis?: number }
   | { readonly _tag: "OverBudget"; readonly reset: BudgetReset }
@@ -37,7 +37,7 @@ export const makeAdmission = Effect.gen(function* () {
     stage: Stage,
     within: Duration.Duration
   ) {
-    // Before any request or lease: a payment whose fees cannot be paid would hold a channel until it expires.
+    // Checked before any request or lease: a payment with unpayable fees would hold a channel until it expires.
     const unable = yield* sponsor.unable(scheme.scheme)
     if (Option.isSome(unable)) return { _tag: "Busy", why: unable.value } as Objection
     let kept = false
@@ -47,7 +47,7 @@ export const makeAdmission = Effect.gen(function* () {
     if (place._tag === "Full")
       return { _tag: "Busy", why: "no capacity at the moment", retryAfterMillis: place.retryAfterMillis } as Objection
     const { inclusionStroopsMax } = network.feeCeilings(scheme.scheme)
-    // Verify takes no statement while the budget has room.
+    // Verify runs no statement while the budget has room.
     const fits = stage === "verify" ? budget.fitsAsRead : budget.fits
     if (!(yield* fits(counted(payment.principal), inclusionStroopsMax))) return yield* overBudget
     return { _tag: "Admitted", ticket: place, keep: () => void (kept = true) } as Admitted

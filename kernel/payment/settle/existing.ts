@@ -1,17 +1,19 @@
-// Idempotency: what is known of a payment already, and the answer that its caller may receive. One payment releases one
-// resource, to the principal that settled it (rules 2). One read; nothing is written but the claim of an undelivered
+// Idempotency: the existing records of a payment, and the answer that its caller may receive. One payment releases one
+// resource, to the principal that settled it (rules 2). It takes one read, and writes only the claim of an undelivered
 // success. A delivered success is repeated only for the seller's own credential: the `Idempotency-Key` of the call that
-// was given it. The buyer chooses the payment identifier, so it links, finds and conflicts, and repeats nothing.
+// received it. The buyer chooses the payment identifier, so the identifier links, finds and conflicts, but never
+// repeats a success.
 //
-// A settlement belongs to the principal that settled it first, whatever unsigned field it was settled with. Its owner
-// receives its state; under other terms a conflict, with state and hash. Any other caller that sends the same
-// authorization, under the same terms or others, is answered that it is used: never a success, never a conflict, and
-// the hash once it is settled, so that a seller whose buyer was settled for by another can find the money on the
-// ledger. A payment that failed or expired is reported as such to all. All keyless callers are one owner.
+// A settlement belongs to the principal that settled it first, regardless of any unsigned field. Its owner receives its
+// state; under other terms the owner receives a conflict, with state and hash. Any other caller that sends the same
+// authorization, under the same terms or others, learns only that it is used: never a success, never a conflict. Once
+// it is settled, that answer includes the hash, so that a seller can find the money on the ledger if another caller
+// settled for its buyer. A payment that failed or expired is reported as such to all. All keyless callers are one
+// owner.
 //
-// Verify answers from the same records as settle would (`verifyKnown`): a settled payment whose success was not
-// delivered is valid for its owner, since settle then delivers it, once; a delivered one is refused with its hash, so
-// that a seller that verifies first does not release twice, unless the call has the key under which it was delivered.
+// Verify answers from the same records as settle (`verifyKnown`). A settled payment with an undelivered success is
+// valid for its owner, since settle then delivers it, once. A delivered one is refused with its hash, so that a seller
+// that verifies first does not release twice, unless the call has the key of its delivery.
 import { Effect, Option } from "effect"
 import { noteRequest } from "../../http/RequestNotes.ts"
 import { Deliveries } from "../../settlement/delivery/Deliveries.ts"
@@ -26,12 +28,12 @@ import type { Flight } from "./SingleFlight.ts"
 import { makeWaitForOutcome, type RequestStart } from "./waitForOutcome.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** One request to settle, as its steps share it. */
+/** One settle request, shared by its steps. */
 export interface SettleRequest {
   readonly payment: Payment
   readonly scheme: Scheme
   readonly startedAt: RequestStart
-  /** What its twins in this process wait for. */
+  /** Its twins in this process wait for this flight. */
   readonly flight: Flight
 }
 
@@ -39,14 +41,14 @@ export type Existing =
   | { readonly _tag: "New" }
   | { readonly _tag: "Answer"; readonly answer: SettleAnswer }
   | { readonly _tag: "Open"; readonly record: SettlementRecord }
-  /** Settled and not delivered yet: one caller may claim it; the others receive `otherwise`. */
+  /** Settled, but not delivered yet: one caller may claim it; the others receive `otherwise`. */
   | { readonly _tag: "Undelivered"; readonly record: SettlementRecord; readonly otherwise: SettleAnswer }
   /** A process is sending the success to another request. */
   | { readonly _tag: "Given"; readonly record: SettlementRecord; readonly answer: SettleAnswer }
 
 /**
- * Whether a record is of this very payment. Where the seller names the used amount when it settles, verify was called
- * with the maximum: the record then has the same terms but for the required amount.
+ * Whether a record belongs to this very payment. If the seller sets the used amount only at settle, it called verify
+ * with the maximum: then the record has the same terms except for the required amount.
  */
 const isSame = (payment: Payment, { amount, fingerprint }: SettlementRecord, stage: Stage): boolean =>
   fingerprint === payment.fingerprint ||
@@ -54,7 +56,7 @@ const isSame = (payment: Payment, { amount, fingerprint }: SettlementRecord, sta
     payment.accepted.amountText === payment.requirements.amountText &&
     fingerprint === payment.fingerprintFor(amount))
 
-/** A record of the payment's own principal under other terms than the payment's. */
+/** A record of the payment's own principal under other terms. */
 const conflictWith = (
   payment: Payment,
   records: ReadonlyArray<SettlementRecord>,
@@ -62,7 +64,7 @@ const conflictWith = (
 ): SettlementRecord | undefined =>
   records.find((record) => record.principal === payment.principal.owner && !isSame(payment, record, stage))
 
-/** What the stored records mean for a payment. Pure. */
+/** The state of a payment by its stored records. Pure. */
 export const existingFrom = (
   payment: Payment,
   records: ReadonlyArray<SettlementRecord>,
@@ -83,13 +85,13 @@ export const existingFrom = (
     : { _tag: "Answer", answer: answerFinal(record, false) }
 }
 
-/** The call has the key of the call that was given the success: it is the same sale of the same seller. */
+/** The call has the key of the call that received the success: it is the same sale of the same seller. */
 const hasKeyOf = ({ idempotencyKey }: Payment, { deliveredKey }: SettlementRecord): boolean =>
   idempotencyKey !== undefined && idempotencyKey === deliveredKey
 
 /**
- * What verify answers from the stored records: as settle would. `Open`: settle waits for the outcome, so the payment is
- * no less valid for an authorization that its own transaction has spent meanwhile. Pure.
+ * Verify's answer from the stored records, equal to settle's. `Open`: settle waits for the outcome, so the payment
+ * stays valid even if its own transaction has used its authorization by now. Pure.
  */
 export const verifyKnown = (
   payment: Payment,
@@ -136,8 +138,8 @@ export const findQuery = (payment: Payment, scheme: Scheme): FindQuery => {
 }
 
 /**
- * Whether a record under a former key of the payment's is still its caller's: its success was not delivered, or under
- * this call's `Idempotency-Key`.
+ * Whether a record under a former key of the payment still belongs to its caller: its success was not delivered, or was
+ * delivered under this call's `Idempotency-Key`.
  */
 const isRepeated = (payment: Payment, record: SettlementRecord): boolean =>
   payment.principal.owner === record.principal &&
@@ -146,7 +148,7 @@ const isRepeated = (payment: Payment, record: SettlementRecord): boolean =>
   record.state !== "expired" &&
   (record.delivery !== "confirmed" || hasKeyOf(payment, record))
 
-/** Reads what is stored of a payment: by one read, and for a request that may be a repetition by its former keys. */
+/** Reads the stored records of a payment: by one read, and for a possible repetition also by its former keys. */
 export const makeFindRecords = Effect.gen(function* () {
   const { asOfNow } = yield* Deliveries
   const outcomes = yield* Outcomes
@@ -167,7 +169,7 @@ export const makeFindRecords = Effect.gen(function* () {
 })
 
 /**
- * The answer to a payment that is known; undefined for a new one. The waiters of this request's flight receive pending
+ * The answer to an existing payment; undefined for a new one. The waiters of this request's flight receive pending
  * before it waits.
  */
 export const makeRespondFromExisting = Effect.gen(function* () {

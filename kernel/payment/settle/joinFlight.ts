@@ -1,6 +1,6 @@
 // Joins a settle request to the flight of its twins: it leads and settles, or waits for the leader's answer. Either way
-// it is answered within the settle timeout: pending when the payment is known to be recorded by then, else busy, since
-// nothing is decided, with the cause where none can be recorded.
+// it is answered within the settle timeout: pending if the payment is recorded by then; otherwise busy, since nothing
+// is decided. If no settlement can be recorded, the answer names the cause.
 import { Clock, Effect, Exit } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { monotonicMillis } from "../../time/monotonicMillis.ts"

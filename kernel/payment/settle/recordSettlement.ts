@@ -1,5 +1,5 @@
-// Prepare, sign, record: a verified payment becomes a settlement on a leased channel. The signed envelope is stored in
-// one transaction with everything else before it can be sent; until then there is nothing to undo.
+// Prepare, sign, record: a verified payment becomes a settlement on a leased channel. One transaction stores the signed
+// envelope and everything else before it can be sent; until then there is nothing to undo.
 import { Clock, Effect } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { bidCeiling, Network } from "../../config/Network.ts"
@@ -22,24 +22,27 @@ import { newId } from "./newId.ts"
 import { type RequestStart, deadlineOf } from "./waitForOutcome.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** What the steps of one settlement share. */
+/** State shared by the steps of one settlement. */
 export interface SettlementContext {
   readonly payment: Payment
   readonly scheme: Scheme
   readonly verified: Verified
-  /** Its place in the queue for a channel. */
+  /** The payment's place in the queue for a channel. */
   readonly ticket: QueueTicket
   readonly startedAt: RequestStart
-  /** When the scheme had verified it, Unix milliseconds. */
+  /** Time of the scheme's verification, Unix milliseconds. */
   readonly verifiedAt: number
 }
 
-/** The net behind the ledger bound, in the ledger's own time: a network that halts for hours still finds it valid. */
+/**
+ * A second bound behind the ledger bound, seconds of the ledger's own time: even after a halt of some hours the network
+ * still accepts the transaction.
+ */
 const timeNetSeconds = 86_400
 
 const rotatedAway = new LedgerUnavailable({ operation: "sign", message: "the channel was retired by a key rotation" })
 
-/** Builds and signs the envelope on the channel, with a first bid below the most that will ever be bid. */
+/** Builds and signs the envelope on the channel, with a first bid below the maximum bid. */
 const makeSign = Effect.gen(function* () {
   const clock = yield* LedgerClock
   const crypto = yield* Crypto
@@ -55,7 +58,7 @@ const makeSign = Effect.gen(function* () {
   ) {
     const { payment, scheme, verified } = settling
     const { fingerprint, principal, requirements } = payment
-    // By which its owner is known again, should the record be lost.
+    // Identifies the owner later, if the record is lost.
     const preimage = ownerTags.preimageFor({ network: requirements.network, owner: principal.owner, fingerprint })
     const transaction = settlementTransaction({
       channel: lease.address,
@@ -69,7 +72,7 @@ const makeSign = Effect.gen(function* () {
       hashSigner: crypto.sha256(preimage)
     })
     const inclusionStroops = firstBid(yield* clock.fees, mostBid)
-    // Keys were rotated since it was leased, and its own is gone.
+    // Keys were rotated since the lease, and the channel's key was removed.
     if (!signer.isOurs(lease.address)) return yield* rotatedAway
     const signed = yield* (
       signer
@@ -80,7 +83,7 @@ const makeSign = Effect.gen(function* () {
           inclusionStroops,
           preimage
         })
-        // A remote key that does not sign is an error like any other before the record: nothing has happened.
+        // A remote key that does not sign is an ordinary error before the record: nothing has happened.
         .pipe(
           Effect.catchTag("SignerRefused", (refused) => Effect.die(refused)),
           withSpanIfSampled("signer.sign")
@@ -90,7 +93,7 @@ const makeSign = Effect.gen(function* () {
   })
 })
 
-/** What of a new settlement its payment determines. */
+/** The fields of a new settlement that its payment determines. */
 const termsOf = ({ payment, scheme, verified }: SettlementContext) => ({
   network: payment.requirements.network,
   scheme: scheme.scheme,
@@ -109,7 +112,9 @@ const termsOf = ({ payment, scheme, verified }: SettlementContext) => ({
   resourceFeeStroops: verified.resourceFeeStroops
 })
 
-/** A refusal when the payment has become too old meanwhile; else what recording it answered, and what to send. */
+/**
+ * A refusal if the payment has become too old by now; otherwise the result of recording it, and the envelope to send.
+ */
 export const makeRecordSettlement = Effect.gen(function* () {
   const clock = yield* LedgerClock
   const crypto = yield* Crypto

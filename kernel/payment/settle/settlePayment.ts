@@ -1,6 +1,6 @@
-// The steps of one settle: what is known of the payment, a place in the queue for a channel, the scheme's verification,
-// adoption of what the ledger calls spent, the work, and the wait for its outcome. Each step has a file of its own
-// beside this one.
+// The steps of one settle: the stored records of the payment, a place in the queue for a channel, the scheme's
+// verification, adoption if the ledger calls it spent, the work, and the wait for its outcome. Each step is a separate
+// file in this folder.
 import { Clock, Deferred, Duration, Effect, Option } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { noteRequest } from "../../http/RequestNotes.ts"
@@ -26,15 +26,15 @@ export const makeSettlePayment = Effect.gen(function* () {
 
   /** A payment that the scheme refuses: spent and expired authorizations may have been settled by us. */
   const answerRefused = Effect.fnUntraced(function* (request: SettleRequest, refused: Refusal) {
-    // A twin may have been recorded and even have landed in between: then the ledger's refusal is our own doing.
+    // A twin may have been recorded and even have landed in between: then we caused the ledger's refusal ourselves.
     const twin = yield* respondFromExisting(request)
     const isOver = refused.authorizationSpent === true || refused.authorizationExpiresLedger !== undefined
     if (twin !== undefined || !isOver) return twin ?? refuse(refused)
     const adopted = yield* adoption.adopt(request.payment, request.scheme, refused)
-    // A concurrent request may have adopted or recorded it meanwhile.
+    // Another request may have adopted or recorded it concurrently.
     const found = yield* respondFromExisting(request)
     if (found !== undefined) return found
-    // A transaction of ours whose record was lost may still land.
+    // A transaction of this service may still land after its record was lost.
     if (adopted?._tag === "Alive")
       return busyFor("too little is left of the authorization's life", Option.getOrUndefined(refused.payer))
     if (adopted?._tag === "Unclaimed") return answerUnclaimed(refused, adopted.transaction)

@@ -1,5 +1,5 @@
-// Settle's answer after an error of a dependency, or when its time is over: busy, since nothing was decided. Where
-// nothing can be recorded, the answer names that cause, as verify's does; no write is tried for it.
+// Settle's answer after an error of a dependency, or after its timeout: busy, since nothing was decided. If nothing can
+// be recorded, the answer names that cause, like verify's; it does not try a write to find out.
 import { Effect, Option } from "effect"
 import { Sponsor } from "../../settlement/sponsor/Sponsor.ts"
 import type { SettleAnswer } from "../Answer.ts"
@@ -9,7 +9,7 @@ import { busy, busyFor } from "../answers.ts"
 export const unavailable = (unrecordable: Option.Option<string>, payer?: string): SettleAnswer =>
   Option.match(unrecordable, { onNone: () => busy(payer), onSome: (why) => busyFor(why, payer) })
 
-/** The answer as of now. */
+/** The current answer. */
 export const makeUnavailable = Effect.map(
   Sponsor,
   ({ knownUnrecordable }) =>

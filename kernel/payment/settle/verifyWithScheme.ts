@@ -1,5 +1,5 @@
 // The scheme's verification of a payment. It stores nothing; verify and settle both use it. Before a settlement it has
-// a timeout of its own, since it holds a place in the queue; a verification is bounded as a whole.
+// a separate timeout, since it holds a place in the queue; the verify operation is bounded as a whole.
 import { Effect } from "effect"
 import type { Limits } from "../../config/Limits.ts"
 import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
@@ -10,7 +10,7 @@ import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 export const verifyWithScheme = (payment: Payment, scheme: Scheme, stage: Stage) =>
   scheme.verify(payment, stage).pipe(withSpanIfSampled("payment.verify", { attributes: { scheme: scheme.scheme } }))
 
-/** Timeout of the verification while it holds a place, whatever the number of endpoints that do not answer. */
+/** Timeout of the verification while it holds a place, for any number of silent endpoints. */
 export const verifyWithinTimeout = (
   payment: Payment,
   scheme: Scheme,

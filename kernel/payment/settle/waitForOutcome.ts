@@ -1,6 +1,6 @@
-// Waits for the outcome of a recorded settlement, as long as the request has time left, and claims its success for this
-// caller, its owner. An outcome that is not known in time, or when the process is asked to stop, is answered pending,
-// with the hash: never a failure.
+// Waits for the outcome of a recorded settlement within the request's remaining time, and claims its success for this
+// caller, its owner. An outcome that does not arrive in time, or soon after the process is asked to stop, is answered
+// pending, with the hash: never a failure.
 import { Duration, Effect, Option } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { monotonicMillis } from "../../time/monotonicMillis.ts"
@@ -12,24 +12,27 @@ import type { SettleAnswer } from "../Answer.ts"
 import { answerFinal, beingDelivered } from "../answers.ts"
 import type { Payment } from "../Payment.ts"
 
-/** When a settle request began. */
+/** Start time of a settle request. */
 export interface RequestStart {
-  /** Unix milliseconds, for what is stored. */
+  /** Unix milliseconds, for stored values. */
   readonly at: number
   /** The same moment as a reading of `monotonicMillis`, for timeouts. */
   readonly elapsed: number
 }
 
-/** What is left of the time a settle request may take, in milliseconds. */
+/** The rest of a settle request's time, milliseconds. */
 export const timeLeft = (began: RequestStart, { settleTimeout }: Pick<Limits["Service"], "settleTimeout">) =>
   Effect.map(monotonicMillis, (now) => Math.max(0, Duration.toMillis(settleTimeout) - (now - began.elapsed)))
 
-/** Kept for claiming a success at the end: one that is claimed and not delivered would be lost to its owner. */
+/**
+ * Share of the time reserved for claiming a success at the end: a claimed but undelivered success would be lost to its
+ * owner.
+ */
 const claimShare = 0.1
 const claimMillisMax = 1_000
 
 /**
- * Until when an outcome is waited for, milliseconds of the clock of the start; a settlement that is open then is
+ * The end of the wait for an outcome, milliseconds of the clock of the start; a settlement that is still open then is
  * pending for its caller.
  */
 export const deadlineOf = (startedAt: number, settleTimeout: Duration.Duration): number => {
@@ -38,8 +41,8 @@ export const deadlineOf = (startedAt: number, settleTimeout: Duration.Duration):
 }
 
 /**
- * How long an outcome is waited for once the process is asked to stop; then the payment is pending, and the next
- * process follows it to its outcome.
+ * How long we wait for an outcome once the process is asked to stop. Then the payment is pending, and the next process
+ * follows it to its outcome.
  */
 const stoppingWait = Duration.seconds(2)
 

@@ -1,5 +1,5 @@
-// The bodies of the payment routes, as Schemas: `Wire.ts` and its neighbours are typed by them, and /openapi.json
-// describes the interface with them (specification sections 4 to 8).
+// The bodies of the payment routes, as Schemas: they type `Wire.ts` and its neighbors, and /openapi.json describes the
+// interface with them (specification sections 4 to 8).
 import { Schema } from "effect"
 import { anything, text, time, units } from "../../http/wireSchema.ts"
 import { terms } from "../PaymentOption.ts"
@@ -10,7 +10,7 @@ const livesUntil = Schema.Int.annotate({
     "Of a failed payment: its authorization may be used until this ledger; a payer signs again only after it."
 })
 
-/** The body of /verify and /settle. `Wire.ts` reads more: unknown fields at any level. */
+/** The body of /verify and /settle. `Wire.ts` accepts more: unknown fields at any level. */
 export const paymentRequest = (schemes: ReadonlyArray<string>) => {
   const option = Schema.Struct({
     scheme: Schema.Literals(schemes).annotate({ description: "A supported scheme." }),

@@ -1,6 +1,6 @@
 // The verify and settle bodies on the wire. In: a parsed body becomes a Payment, or an issue names the invalid field;
 // unknown fields are ignored at every level; networks and extension keys are read in either spelling. Out: answers in
-// the spelling of the request, every one of them in the payment's shape (S49–S58, rules 1 and 2).
+// the spelling of the request, all in the payment's shape (S49–S58, rules 1 and 2).
 import { Option, Predicate } from "effect"
 import { Hex } from "effect/encoding"
 import type { WireVocabularyValues } from "../../config/WireVocabulary.ts"
@@ -17,12 +17,15 @@ type Fields = Readonly<Record<string, unknown>>
 
 const isFields = (value: unknown): value is Fields => Predicate.isObject(value) && !Array.isArray(value)
 
-/** The body is not an envelope, or has an unsupported version. Carries the spelling to answer in, once known. */
+/**
+ * The body is not an envelope, or has an unsupported version. Carries the spelling of the answer, if it is already
+ * determined.
+ */
 export interface Undecodable {
   readonly _tag: "Undecodable"
   readonly refusal: Refusal
   readonly dialect: Dialect | undefined
-  /** The network as it was sent, for the answer. */
+  /** The network in the form that was sent, for the answer. */
   readonly network: string
 }
 
@@ -32,7 +35,7 @@ const decimal = /^(0|[1-9][0-9]{0,38})$/
 class Wrong {
   readonly reason: string
   readonly message: string
-  /** No Error: the way to it would cost more than the reading. */
+  /** Not an Error, because capturing its stack would cost more than the reading. */
   constructor(reason: string, message: string) {
     this.reason = reason
     this.message = message
@@ -79,7 +82,9 @@ const termsAt = (value: unknown, path: string, network: Terms["network"]): Terms
   }
 }
 
-/** An address that can be kept as text; one that cannot (a NUL, half a surrogate pair, endless) is as good as none. */
+/**
+ * An address that can be stored as text; any other (with a NUL, half a surrogate pair, or too long) counts as absent.
+ */
 const addressOf = (url: unknown): Option.Option<string> =>
   typeof url === "string" && url.length <= 4_096 && url.isWellFormed() && !/\p{Cc}/u.test(url)
     ? Option.some(url)
@@ -102,7 +107,7 @@ const readIdentifier = (extension: unknown): Option.Option<string> => {
   return Option.some(id)
 }
 
-/** `dropped`: keys, as sent, of extensions whose form was no JSON within the bounds. */
+/** `dropped`: keys, as sent, of extensions that were not JSON within the bounds. */
 const readExtensions = (value: unknown, dropped: ReadonlySet<string>): Payment["extensions"] => {
   if (!isFields(value)) return new Map()
   const extensions: Payment["extensions"] = new Map([
@@ -117,7 +122,7 @@ const readExtensions = (value: unknown, dropped: ReadonlySet<string>): Payment["
 /** The path of the extensions in a body: an issue inside one drops it and never stops a payment (rules 2). */
 export const extensionsPath = ["paymentPayload", "extensions"] as const
 
-/** Text that a database keeps: no NUL, no half of a surrogate pair. In keys as well. */
+/** Text that a database can store: without NUL and without half a surrogate pair. This includes keys. */
 const isKept = (value: unknown): boolean => {
   if (typeof value === "string") return value.isWellFormed() && !value.includes("\u0000")
   if (Array.isArray(value)) return value.every(isKept)
@@ -161,9 +166,9 @@ export interface DecodeOptions {
 }
 
 /**
- * A payment whose fingerprint is computed on first use: a verification without an identifier needs none. A class, since
- * a getter of each object's own would give each payment a hidden class of its own: every reader would then do a lookup
- * of each member anew, and the hidden class keeps the payment in memory until all of that is collected.
+ * A payment that computes its fingerprint on first use: a verification without an identifier does not need it. It is a
+ * class, because a getter of each object would give each payment a separate hidden class: every reader would then look
+ * up each member again, and the hidden class keeps the payment in memory until all of that is collected.
  */
 class PaymentRead implements Payment {
   readonly dialect: Payment["dialect"]
@@ -254,7 +259,7 @@ export const decodePayment = (body: unknown, options: DecodeOptions): Payment | 
   }
 }
 
-/** The spelling and network an answer is written in. */
+/** The spelling and the network of an answer. */
 export interface AnswerIn {
   readonly dialect: Dialect
   readonly network: string

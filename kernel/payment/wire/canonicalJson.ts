@@ -1,5 +1,5 @@
 // One text for equal JSON: object keys sorted by code unit, no white space, numbers and strings as JSON.stringify
-// writes them (the form of RFC 8785 for what JSON.parse can yield). For hashes that any client can compute.
+// writes them (the form of RFC 8785 for the results of JSON.parse). For hashes that any client can compute.
 
 export const canonicalJson = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`

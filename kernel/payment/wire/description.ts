@@ -1,6 +1,6 @@
-// The payment routes as they are declared, by the Schemas that type their answers: /supported and /settlements, and
-// for the document /verify and /settle, whose bodies depend on the schemes that are registered. A test holds real
-// answers to the document.
+// The declared payment routes, by the Schemas that type their answers: /supported and /settlements, and for the
+// document /verify and /settle, with bodies that depend on the registered schemes. A test compares real answers with
+// the document.
 import { Schema } from "effect"
 import type { Described, RouteDescription } from "../../http/OpenApi.ts"
 import { type Documented, errors, type RouteGroup } from "../../http/Route.ts"
@@ -56,7 +56,7 @@ const operation = (
 const cursor = (description: string) =>
   Schema.optionalKey(text(description).check(Schema.isPattern(/^[0-9]{1,19}(-[0-9a-z]{1,12})?$/u)))
 
-/** How a stream of events is resumed. */
+/** How a client resumes a stream of events. */
 export const resumed = {
   headers: Schema.Struct({
     "Last-Event-ID": cursor("The id of the last event that was read; without one, the stream begins 15 minutes back.")
@@ -148,7 +148,7 @@ export const eventsRoute: Documented = {
   }
 }
 
-/** What /verify and /settle take and give, for the schemes that are registered. */
+/** Input and output of /verify and /settle, for the registered schemes. */
 export const describePayments = (schemes: ReadonlyArray<string>): Described => {
   const request = paymentRequest(schemes)
   return {

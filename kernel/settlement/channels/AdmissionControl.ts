@@ -1,15 +1,17 @@
-// Admission control for channels, before anything costly is done for a payment. A place is counted from its admission
-// until its channel is leased or will not come. A payment that cannot be served within its wait is refused immediately,
-// with an estimate of when to retry: from the places before it in the turns of all principals, and from the rate at
-// which channels are released, measured while they are scarce and derived from the close interval before. Pure.
+// Admission control for channels, before anything costly is done for a payment. A place counts from its admission until
+// its channel is leased or the wait fails. A payment that cannot be served within its wait is refused immediately, with
+// an estimate of when to retry. The estimate uses the places before it in the turns of all principals, and the rate at
+// which channels are released: measured while they are scarce, derived from the close interval before. Pure.
 import type { ReleaseRateEstimator } from "./ReleaseRateEstimator.ts"
 
-/** Places in all, and of one principal: bounds of memory, since what is hopeless is refused long before. */
+/**
+ * Maximum places in total, and of one principal: they bound memory, since hopeless payments are refused long before.
+ */
 const placesMax = 2_000
 const placesOfOneMax = 250
-/** From a ledger's close until the channels that it frees are leased again, milliseconds. */
+/** Time from a ledger's close until the channels that it frees are leased again, milliseconds. */
 const noticedMillis = 250
-/** Ledgers from a lease until its channel is free again, where channels are leased as soon as they are released. */
+/** Ledgers from a lease until its channel is free again, if channels are leased as soon as they are released. */
 const ledgersHeld = 1.2
 /** The bounds of an estimate in an answer, in milliseconds. */
 const retryMillisMin = 1_000
@@ -20,7 +22,7 @@ export interface LoadConditions {
   readonly now: number
   /** Milliseconds between two ledgers. */
   readonly ledgerMillis: number
-  /** Channels there are, free or not. */
+  /** Number of channels, free or not. */
   readonly channels: number
 }
 
@@ -33,7 +35,7 @@ export class AdmissionControl {
     this.#scarcity = scarcity
   }
 
-  /** Undefined when the place was given; else the milliseconds after which to try again. */
+  /** Undefined if the place was given; otherwise the milliseconds until a retry. */
   enter(principal: string, waitMillis: number, conditions: LoadConditions): number | undefined {
     const own = this.#places.get(principal) ?? 0
     const excess = this.#estimate(own, conditions) - waitMillis
@@ -52,17 +54,17 @@ export class AdmissionControl {
     this.#placesInAll -= 1
   }
 
-  /** Places that are taken, by principal. */
+  /** Occupied places, by principal. */
   get places(): ReadonlyMap<string, number> {
     return this.#places
   }
 
   /**
-   * Milliseconds until a channel for a principal that has `own` places already. Channels are released by ledger closes:
-   * at worst it takes whole ledgers, and where a ledger is long and few wait, twice their share of one.
+   * Milliseconds until a channel for a principal that already has `own` places. Ledger closes release channels. So at
+   * worst it takes whole ledgers; if a ledger is long and few wait, it takes twice their share of one.
    */
   #estimate(own: number, { channels, ledgerMillis, now }: LoadConditions): number {
-    // Served in turns: before it, every other principal is served once more, as far as it has waiters.
+    // Served in turns: before it, each principal is served at most `own` + 1 times, if it has waiters.
     let before = 0
     for (const places of this.#places.values()) before += Math.min(places, own + 1)
     // Right after a close, freed channels are not leased yet, and answered callers may come again immediately.

@@ -1,5 +1,5 @@
-// What an operator does with channels: sees them, and says how many there shall be. It works on the database alone; the
-// replicas follow within their next turns.
+// Operator actions on channels: list and resize. They use only the database; the replicas follow within their next
+// turns.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../config/Network.ts"
@@ -17,7 +17,7 @@ export interface ChannelListed {
   /** The open settlement that holds it. */
   readonly settlement: string | null
   readonly leased: boolean
-  /** A facilitator whose settings require it has run within the last minutes. */
+  /** A facilitator with settings that require it has run within the last minutes. */
   readonly claimed: boolean
 }
 
@@ -28,9 +28,9 @@ export class ChannelActions extends Context.Service<
   {
     /** Every channel of the network, by sponsor and number. */
     readonly list: Sql<ReadonlyArray<ChannelListed>>
-    /** The number that an operator requested; undefined when none has. */
+    /** The number that an operator requested; undefined without a request. */
     readonly required: Sql<number | undefined>
-    /** From 1 to 1,000. The number required before; undefined when none was. */
+    /** From 1 to 1,000. Returns the number required before; undefined without one. */
     readonly resize: (count: number) => Sql<number | undefined>
   }
 >()("tollkeeper/settlement/channels/ChannelMoves") {

@@ -1,6 +1,6 @@
-// The required number of channels: what an operator set last, else the setting. The operator's number is a row that
-// every replica reads with its next turn, so a change needs no restart. Bounded by the channels whose keys this process
-// has.
+// The required number of channels: an operator's last request, else the setting. The operator's number is a row that
+// every replica reads with its next turn, so a change needs no restart. The number is bounded by the channels with keys
+// in this process.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../config/Network.ts"
@@ -11,7 +11,7 @@ export class ChannelCount extends Context.Service<
   {
     /** The number as last read; from 1 to the channels with keys. */
     readonly known: () => number
-    /** Takes the number that an operator requested, if any; returns the number in effect. */
+    /** Applies the number that an operator requested, if any; returns the number in effect. */
     readonly heed: (asked: number | null | undefined) => number
     /** Reads the number. */
     readonly read: Effect.Effect<number, SqlError.SqlError>
@@ -23,7 +23,7 @@ export class ChannelCount extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const network = yield* Network
       const signer = yield* Signer
-      // Channels whose seeds the operator gave are all required.
+      // All channels are required if the operator gave their seeds.
       const configured = () => (signer.areChannelsGiven ? signer.channels.length : network.channelCount)
       let known = configured()
 
@@ -39,7 +39,7 @@ export class ChannelCount extends Context.Service<
   )
 }
 
-/** The operator's number: a row, or none. */
+/** The operator's number: at most one row. */
 export const askedCount = (sql: SqlClient.SqlClient, network: string) =>
   sql<{ count: number }>`select count from kernel_channel_counts where network = ${network}`
 

@@ -1,5 +1,5 @@
-// Admission and leasing of channels. A payment takes a place before anything costly is done for it, and is refused
-// immediately when it could not be served in time. Admitted payments wait in turns over principals, for a bounded time.
+// Admission and leasing of channels. A payment takes a place before anything costly is done for it; it is refused
+// immediately if it could not be served in time. Admitted payments wait in turns over principals, for a bounded time.
 import { Context, Duration, Effect, Layer, type Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { Limits } from "../../config/Limits.ts"
@@ -16,7 +16,7 @@ const ledgerMillisAssumed = 5_000
 /** A place in the queue. It counts until it is left. */
 export interface QueueTicket {
   readonly _tag: "Place"
-  /** Waits for a channel; None when none was released in time. Leaves the place, however it ends. */
+  /** Waits for a channel; None if no channel was released in time. Leaves the place in any case. */
   readonly lease: Effect.Effect<Option.Option<ChannelLease>, SqlError.SqlError>
   /** Gives the place up; may be called again. */
   readonly leave: Effect.Effect<void>
@@ -33,12 +33,12 @@ export class ChannelPool extends Context.Service<
   {
     /** A place for a principal that waits at most `within`, or an immediate refusal. Does no I/O. */
     readonly enter: (principal: string, within: Duration.Duration) => Effect.Effect<QueueTicket | Overloaded>
-    /** Gives an unused lease back. */
+    /** Releases an unused lease. */
     readonly release: (lease: ChannelLease) => Effect.Effect<void>
     /** Notifies the queue that a channel may have been released. */
     readonly freed: Effect.Effect<void>
     readonly counts: Effect.Effect<ChannelCounts, SqlError.SqlError>
-    /** Places that are taken now, by principal. */
+    /** Occupied places, by principal. */
     readonly waiting: () => ReadonlyMap<string, number>
   }
 >()("tollkeeper/settlement/channels/ChannelPool") {

@@ -1,6 +1,6 @@
 // Waiters for a channel, in turns over principals. Only the head of the queue queries the store, for itself and for all
-// waiters behind it in one statement: a ledger's close frees many channels at a time. It is woken when a channel may
-// have been released, and polls otherwise.
+// waiters behind it in one statement: a ledger's close frees many channels at a time. A released channel wakes it;
+// otherwise it polls.
 import { Context, Deferred, Duration, Effect, Exit, Fiber, Latch, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { monotonicMillis } from "../../time/monotonicMillis.ts"
@@ -9,7 +9,7 @@ import { FairQueue } from "./FairQueue.ts"
 import { ReleaseRateEstimator } from "./ReleaseRateEstimator.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** Poll interval of the head without being woken: channels are released by other replicas too. */
+/** Poll interval of the head without a wake-up: other replicas release channels too. */
 const pollAgain = Duration.millis(250)
 
 /** Channels requested in one statement. */
@@ -46,7 +46,7 @@ class Turns {
     return turn
   }
 
-  /** Makes the next in turn the head, when there is none. */
+  /** Makes the next in turn the head, if there is none. */
   pass(): void {
     if (this.#head !== undefined) return
     this.#head = this.#queue.next()
@@ -54,7 +54,7 @@ class Turns {
     else call(this.#head)
   }
 
-  /** Gives a lease to the next waiter behind the head; false when there is none. */
+  /** Hands a lease to the next waiter behind the head; false without one. */
   give(lease: ChannelLease): boolean {
     const next = this.#queue.next()
     if (next === undefined) return false
@@ -71,8 +71,8 @@ class Turns {
 }
 
 /**
- * Runs a statement in a fiber of its own, bounded like any statement. An interrupt would end it also where the caller
- * is uninterruptible or is releasing a lease: it would lease channels without a holder, or keep one leased.
+ * Runs a statement in a separate fiber, bounded like any statement. An interrupt would end the statement even if the
+ * caller is uninterruptible or is releasing a lease: it would lease channels without a holder, or keep one leased.
  */
 const toItsEnd = <A, E>(statement: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.uninterruptible(Effect.flatMap(Effect.forkDetach(statement, { startImmediately: true }), Fiber.join))
@@ -80,12 +80,12 @@ const toItsEnd = <A, E>(statement: Effect.Effect<A, E>): Effect.Effect<A, E> =>
 export class ChannelQueue extends Context.Service<
   ChannelQueue,
   {
-    /** Waits for a channel; None when none was released in time. */
+    /** Waits for a channel; None if no channel was released in time. */
     readonly lease: (
       principal: string,
       waitMax: Duration.Duration
     ) => Effect.Effect<Option.Option<ChannelLease>, SqlError.SqlError>
-    /** Gives an unused lease back. */
+    /** Releases an unused lease. */
     readonly release: (lease: ChannelLease) => Effect.Effect<void>
     /** Notifies the queue that a channel may have been released. */
     readonly freed: Effect.Effect<void>
@@ -114,7 +114,7 @@ export class ChannelQueue extends Context.Service<
 
       /**
        * Leases up to as many channels as the head and the waiters behind it need; true when the head has one. A waiter
-       * that is interrupted in that moment has its lease all the same, and releases it.
+       * that is interrupted at that moment still receives its lease, and releases it.
        */
       const take = Effect.fnUntraced(function* (turn: Turn) {
         const [asked, returned] = [Math.min(takeMax, 1 + turns.behind), scarcity.returned]
@@ -124,7 +124,7 @@ export class ChannelQueue extends Context.Service<
         if (leases.length < asked) scarcity.found(now, Math.max(0, returned - leases.length))
         const [own, ...others] = leases
         turn.lease = own
-        // Its waiter may have left meanwhile.
+        // Its waiter may have left by now.
         for (const lease of others) if (!turns.give(lease)) yield* release(lease)
         return own !== undefined
       }, Effect.uninterruptible)
@@ -149,7 +149,7 @@ export class ChannelQueue extends Context.Service<
 
       const lease = (principal: string, waitMax: Duration.Duration) =>
         wait(principal, waitMax).pipe(
-          // A lease that arrived in the moment in which the wait ended counts.
+          // A lease that arrived exactly when the wait ended counts.
           Effect.map(({ lease }) => Option.fromUndefinedOr(lease)),
           withSpanIfSampled("channel.lease")
         )

@@ -1,6 +1,7 @@
-// The table of channels as its reconciler reads and writes it. Replicas with other settings and other keys share it, so
-// no replica retires a channel that another requires: each records every minute which channels its settings claim, and
-// a channel that its own settings no longer require is retired immediately, any other once no claim has been renewed.
+// The table of channels, for its reconciler. Replicas with other settings and other keys share the table, so no replica
+// may retire a channel that another requires. Each replica records every minute the channels that its settings claim. A
+// channel that its own settings no longer require is retired immediately, one of a rotated-out sponsor once no running
+// replica signs as that sponsor, and any other only when its claims have lapsed.
 import { Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -9,10 +10,11 @@ import { Crypto } from "../../platform/Crypto.ts"
 import { Signer } from "../../signer/Signer.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 import { askedCount } from "./ChannelCount.ts"
+import { liveSeconds } from "./RotationJournal.ts"
 
 /**
- * As stored. A required channel without an account is planned; the table calls it `wanted`, since older versions of
- * this program share the table and know no other word for the state.
+ * As stored. A required channel without an account is planned; the table calls it `wanted`, because older versions of
+ * this program share the table and support only that value.
  */
 export type ChannelState = typeof planned | "ready" | "retiring" | "merging" | "retired"
 export const planned = "wanted"
@@ -28,14 +30,14 @@ export interface ChannelRow {
   readonly leased: boolean
 }
 
-/** Lifetime of a process's claim: three surveys of a minute. */
+/** Lifetime of a process's claim: three surveys, one a minute. */
 const lapseSeconds = 180
 
-/** The first read of a turn, and of most turns the only one. */
+/** The first read of a turn, and usually the only one. */
 export interface ChannelOverview {
   /** The number of channels that an operator requested, if any. */
   readonly asked: number | null
-  /** Whether one of those owned waits for its number or for its end. */
+  /** Whether one of the owned channels waits for its number or for its end. */
   readonly isWaiting: boolean
 }
 
@@ -47,14 +49,14 @@ export class ChannelRows extends Context.Service<
     /** Names the settings and keys of this process; replicas that agree in both share the work and the name. */
     readonly settingsId: string
     /**
-     * Ensures a row for each of the first `count` channels, in whichever state they were; channels that no process
-     * requires are no longer leased.
+     * Ensures a row for each of the first `count` channels, in any earlier state; channels that no process requires are
+     * no longer leased.
      */
     readonly claim: (count: number) => Sql<void>
-    /** Every channel that is not retired and whose key this process has, former ones too. */
+    /** Every channel that is not retired and has a key in this process, including former ones. */
     readonly owned: Sql<ReadonlyArray<ChannelRow>>
     readonly glance: Sql<ChannelOverview>
-    /** The merge of a channel has ended, or its account is gone. */
+    /** The merge of a channel has ended, or its account was removed. */
     readonly endMerge: (row: ChannelRow, isGone: boolean) => Sql<void>
   }
 >()("tollkeeper/settlement/channels/ChannelRows") {
@@ -65,7 +67,7 @@ export class ChannelRows extends Context.Service<
       const network = yield* Network
       const signer = yield* Signer
       const crypto = yield* Crypto
-      // Read on each use: a rotation changes them all.
+      // Read on each use, because a rotation changes them all.
       const keysNow = () => [...signer.channels, ...signer.formerChannels]
       const own = () => sql`network = ${network.id} and address = any(${keysNow()})`
       const settingsIdNow = () => {
@@ -76,6 +78,14 @@ export class ChannelRows extends Context.Service<
       const claim = Effect.fnUntraced(function* (count: number) {
         const required = signer.channels.slice(0, count)
         const [keys, settingsId] = [keysNow(), settingsIdNow()]
+        const former = signer.sponsors.filter((address) => address !== signer.sponsor)
+        // No running replica signs as the sponsor that claimed it, and the channels that follow it are open.
+        const isReplaced = sql`sponsor = any(${former}::text[])
+          and not exists (select 1 from kernel_signers s
+            where s.network = ${network.id} and s.sponsor = kernel_channels.sponsor
+              and s.seen_at > clock_timestamp() - make_interval(secs => ${liveSeconds}::float8))
+          and not exists (select 1 from kernel_channels n where n.address = any(${required}::text[])
+            and (n.state <> 'ready' or n.sequence is null or n.reread))`
         yield* sql`insert into kernel_channels as c (address, network, sponsor, number, required_by, required_until)
           select address, ${network.id}, ${signer.sponsor}, place - 1, ${settingsId},
             clock_timestamp() + make_interval(secs => ${lapseSeconds}::float8)
@@ -87,7 +97,7 @@ export class ChannelRows extends Context.Service<
         yield* sql`update kernel_channels set state = 'retiring'
           where network = ${network.id} and state in ('wanted', 'ready') and address <> all(${required}::text[])
             and (sponsor = ${signer.sponsor} or address = any(${keys}))
-            and (required_by = ${settingsId} or required_until < clock_timestamp())`
+            and (required_by = ${settingsId} or required_until < clock_timestamp() or (${isReplaced}))`
       }, withSpanIfSampled("ChannelRows.claim"))
 
       return ChannelRows.of({

@@ -1,6 +1,6 @@
 // The channels to lease. A lease raises a row's fence and sets a deadline; a later lease raises the fence again, and an
 // older holder's record then matches no row. A lease becomes a hold in the transaction that records a settlement and
-// ends with its outcome. Only channels whose keys this process has are leased and counted: replicas with other settings
+// ends with its outcome. Only channels with keys in this process are leased and counted: replicas with other settings
 // share the table.
 import { Context, Duration, Effect, Layer, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -27,7 +27,7 @@ export interface ChannelCounts {
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
-/** Marks channels to be read anew, and wakes what reads them. */
+/** Marks channels for a reread, and wakes the reader. */
 const makeDistrust = (sql: SqlClient.SqlClient, network: string) => {
   const wakes = new Set<Effect.Effect<void>>()
   const wakeAll = Effect.suspend(() => Effect.forEach(wakes, (wake) => wake, { discard: true }))
@@ -52,27 +52,27 @@ export class ChannelStore extends Context.Service<
   ChannelStore,
   {
     /**
-     * Leases up to `count` of the free channels that rested longest; none when none is free at this moment. None while
-     * the journal's epoch is not that of the server: its last commits may be lost, and numbers with them.
+     * Leases up to `count` of the free channels that rested longest; empty if none is free now. Also empty while the
+     * journal's epoch is not the server's: its last commits may be lost, and sequence numbers with them.
      */
     readonly take: (count: number) => Sql<ReadonlyArray<ChannelLease>>
     /**
      * The recorded sequence numbers are wrong: every channel of the network is read from the ledger before it is leased
-     * again. Once for each ledger, by `ledger`: a node that is behind calls good numbers bad.
+     * again. At most once for each ledger, by `ledger`: a lagging node rejects good numbers.
      */
     readonly distrust: (ledger: number) => Sql<void>
-    /** Runs when channels must be read anew, while the Scope lives; it must not wait. */
+    /** Runs when channels must be reread, while the Scope lives; it must not wait. */
     readonly onDistrusted: (wake: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
-    /** Gives a lease back that was not turned into a hold; a lost lease is left alone. */
+    /** Releases a lease that did not become a hold; does nothing for a lost lease. */
     readonly release: (lease: ChannelLease) => Sql<void>
     /**
-     * Takes an account's sequence number, as of a ledger, for a channel that has none or must be reread, that nothing
-     * leases or holds, and whose last outcome is not newer.
+     * Stores an account's sequence number, as of a ledger, for a channel that has none or must be reread. The channel
+     * must be neither leased nor held, and its last outcome not newer.
      */
     readonly learn: (address: string, sequence: bigint, asOfLedger: number) => Sql<void>
     /**
-     * Replaces the number `known` of an idle channel by its account's, as of a ledger: another signer used it. Not when
-     * the channel is leased or held, when its number has changed since it was read, or when its last outcome is newer.
+     * Replaces the number `known` of an idle channel by its account's, as of a ledger: another signer used it. Does
+     * nothing if the channel is leased or held, its number has changed since it was read, or its last outcome is newer.
      */
     readonly correct: (address: string, known: bigint, sequence: bigint, asOfLedger: number) => Sql<boolean>
     readonly counts: Sql<ChannelCounts>
@@ -105,7 +105,7 @@ export class ChannelStore extends Context.Service<
         if (leases.length > 0) return leases
         const [server] = yield* sql<{ anew: boolean }>`select ${sql.literal(isServedAnew)} as anew`
         if (!server!.anew) return leases
-        // Begins an epoch, in which all channels are read anew.
+        // Begins an epoch; all channels are reread in it.
         yield* facts.end
         yield* wakeAll
         return leases

@@ -1,4 +1,4 @@
-// A fair queue: waiters are served in turns over principals, and each principal's own in order of arrival, so a
+// A fair queue: it serves waiters in turns over principals, and each principal's waiters in order of arrival. So a
 // principal with many waiters does not delay one with few. Pure; the caller decides when to serve.
 
 export class FairQueue<A> {
@@ -17,7 +17,7 @@ export class FairQueue<A> {
     this.#size += 1
   }
 
-  /** Takes out a waiter that has given up; does nothing when it was served meanwhile. */
+  /** Removes a waiter that has given up; does nothing if it was already served. */
   remove(principal: string, waiter: A): void {
     const line = this.#lines.get(principal)
     const at = line?.indexOf(waiter) ?? -1
@@ -27,7 +27,7 @@ export class FairQueue<A> {
     if (line.length === 0) this.#lines.delete(principal)
   }
 
-  /** Removes the waiter whose turn it is; its principal's next turn comes after every other's. */
+  /** Removes the waiter that has its turn; its principal's next turn comes after every other's. */
   next(): A | undefined {
     const [first] = this.#lines
     if (first === undefined) return undefined

@@ -1,11 +1,11 @@
-// Key rotation while the process runs. An operator puts the new seeds into the sources (the files behind the
-// variables, or the sealed file), the old ones behind them, and asks one replica to rotate: it reads its sources again,
-// and takes the keys if nothing is lost: the previous sponsor still authorizes what names it, previous channels can
-// still be signed for, and the new sponsor can pay. Transactions signed before are sent as recorded and end as they
-// would have. The row of the rotation is committed first: while it cannot be written, no replica changes its keys. The
-// other replicas poll those rows and take the newest keys that their own sources hold, however many rotations lie
-// between; a replica whose sources lack the newest warns, and readiness and metrics report it. A plan shows what a
-// rotation would do; with a plan's id it is done only while the sources still hold what was planned.
+// Key rotation while the process runs. An operator puts the new seeds into the sources (the files behind the variables,
+// or the sealed file), the old ones behind them, and asks one replica to rotate. The replica reads its sources again.
+// It takes the keys only if nothing is lost: the previous sponsor still authorizes the calls that name it, previous
+// channels can still be signed for, and the new sponsor can pay. Transactions signed before are sent as recorded and
+// end normally. The row of the rotation is committed first: while it cannot be written, no replica changes its keys.
+// The other replicas poll those rows and take the newest keys that their own sources hold, across any number of
+// rotations. A replica without the newest keys in its sources warns, and readiness and metrics report it. A plan shows
+// the effect of a rotation. With a plan's id the rotation runs only if the sources still match the plan.
 import { Context, Data, Effect, Layer, Schema } from "effect"
 import { Hex } from "effect/encoding"
 import type { SqlError } from "effect/sql"
@@ -39,7 +39,7 @@ import {
   unrecordedFrom
 } from "./rotationStatus.ts"
 
-/** The sources hold no keys that could be rotated to. Nothing has changed. */
+/** The sources hold no keys to rotate to. Nothing has changed. */
 export class RotationRefused extends Schema.TaggedError<RotationRefused>()("RotationRefused", {
   message: Schema.String
 }) {}
@@ -47,24 +47,24 @@ export class RotationRefused extends Schema.TaggedError<RotationRefused>()("Rota
 export type Rotated = Pick<AccountNames, "sponsor" | "formerSponsors" | "channels">
 
 export interface RotationPlan {
-  /** Names the keys that the sources hold. */
+  /** Identifies the keys in the sources. */
   readonly id: string
   readonly before: Rotated
   readonly next: Rotated
-  /** Why it would be refused; undefined when it would be done. */
+  /** The reason why it would be refused; undefined if it would succeed. */
   readonly fault: string | undefined
 }
 
-/** The result of a dry run: the sources were read, and no keys taken. */
+/** The result of a dry run: it read the sources and took no keys. */
 class DryRun extends Data.TaggedError("DryRun")<{ readonly next: AccountNames }> {}
 
-/** Between two polls of the rotations of other replicas. */
+/** Interval between two polls for rotations of other replicas. */
 const pollEvery = "2 seconds"
 const warnMillis = 60_000
 
 const refuse = (message: string) => Effect.fail(new RotationRefused({ message }))
 
-/** What would be lost, or what has not changed. */
+/** The keys that would be lost, or the reason why nothing would change. */
 const rotationError = (what: RotationKind, before: AccountNames, next: AccountNames): string | undefined => {
   const isSameSponsor = next.sponsor === before.sponsor
   const areSame = next.channels.join() === before.channels.join()
@@ -95,7 +95,9 @@ const checkFunds = Effect.fnUntraced(function* (sponsor: string) {
   return yield* refuse(`${why}; fund it with at least ${least}, then ask again`)
 })
 
-/** Names the keys of one reading: sponsors by address, channels by a digest unless they derive from the sponsor's. */
+/**
+ * Names the keys of one reading: sponsors by address, channels by a digest unless they derive from the sponsor's seed.
+ */
 const makeKeysOf = Effect.map(Crypto, ({ sha256 }) => (names: AccountNames): SigningKeys => ({
   sponsor: names.sponsor,
   channels: names.areChannelsGiven
@@ -103,7 +105,7 @@ const makeKeysOf = Effect.map(Crypto, ({ sha256 }) => (names: AccountNames): Sig
     : `${derivedChannels} from ${names.sponsor}`
 }))
 
-/** Names exactly what the sources hold. */
+/** Identifies exactly the content of the sources. */
 const makePlanIdOf = Effect.map(Crypto, ({ sha256 }) => ({ channels, sponsor }: AccountNames): string => {
   const text = [sponsor, ...channels].join()
   return Hex.encode(sha256(new TextEncoder().encode(text))).slice(0, 32)
@@ -117,20 +119,20 @@ const makeJournal = Effect.gen(function* () {
   return journal
 })
 
-/** The keys that sign here, and how a change of them is taken up. */
+/** The signing keys of this process, and how it applies a change of them. */
 interface OwnKeys {
   readonly mine: () => SigningKeys
   readonly took: (from: SigningKeys) => Effect.Effect<void>
   readonly keysOf: (names: AccountNames) => SigningKeys
 }
 
-/** The keys that sign here, the last change of them, and how they relate to the recorded rotations. */
+/** The signing keys of this process, their last change, and their relation to the recorded rotations. */
 const makeOwnKeys = Effect.gen(function* () {
   const signer = yield* Signer
   const sponsor = yield* Sponsor
   const keysOf = yield* makeKeysOf
   const mine = () => keysOf(signer.names())
-  /** The row of this process's last change is written again when the database lost it. */
+  /** If the database loses the row of this process's last change, it is written again. */
   let taken: RotationStatusInput["taken"]
   const took = Effect.fnUntraced(function* (from: SigningKeys) {
     taken = { from, to: mine() }
@@ -149,7 +151,7 @@ const makeOwnKeys = Effect.gen(function* () {
   return { mine, took, inputOf, keysOf }
 })
 
-/** Takes up the newest keys that the sources here hold; what they lack is warned of once a minute. */
+/** Applies the newest keys that this replica's sources hold; warns once a minute of missing ones. */
 const makeFollow = Effect.fnUntraced(function* ({ keysOf, mine, took }: OwnKeys) {
   const signer = yield* Signer
   let warnedAt = -Infinity
@@ -183,7 +185,7 @@ const beforeFirstPoll: RotationStatus = {
   detail: undefined
 }
 
-/** Polls the rotations, takes up newer keys that the sources hold, and knows whether this replica signs with them. */
+/** Polls the rotations, applies newer keys from the sources, and tracks whether this replica signs with them. */
 const makeFollower = Effect.fnUntraced(function* (journal: RotationJournal) {
   const own = yield* makeOwnKeys
   const { inputOf, mine, took } = own
@@ -229,7 +231,7 @@ const makeFollower = Effect.fnUntraced(function* (journal: RotationJournal) {
   return { turn, took, mine, status: () => status }
 })
 
-/** What a rotation from these keys would record; refused when it would undo another replica's rotation. */
+/** The change that a rotation from these keys would record; refused if it would undo another replica's rotation. */
 const changeOf = (
   rotations: ReadonlyArray<Rotation>,
   before: SigningKeys,
@@ -248,7 +250,7 @@ const changeOf = (
       )
 }
 
-/** Refuses what would lose keys, or a sponsor that cannot pay. */
+/** Refuses a change that would lose keys, or a sponsor that cannot pay. */
 const makeCheck = Effect.gen(function* () {
   const network = yield* Network
   const rpc = yield* LedgerRpc
@@ -277,14 +279,14 @@ const reportOf = (status: RotationStatus, sponsor: string) => ({
 export class KeyRotation extends Context.Service<
   KeyRotation,
   {
-    /** Reads the sources and takes nothing. */
+    /** Reads the sources without applying them. */
     readonly plan: (what: RotationKind) => Effect.Effect<RotationPlan, VaultRefused | LedgerUnavailable>
-    /** Records the rotation, then takes the keys up here. With a plan's id, only as it was planned. */
+    /** Records the rotation, then applies the keys here. With a plan's id, only exactly as planned. */
     readonly rotate: (
       what: RotationKind,
       planned?: string
     ) => Effect.Effect<Rotated, RotationRefused | VaultRefused | LedgerUnavailable | SqlError.SqlError>
-    /** How the keys of this replica relate to the recorded rotations, as of the last poll. */
+    /** Relation of this replica's keys to the recorded rotations, by the last poll. */
     readonly status: () => RotationStatus
   }
 >()("tollkeeper/settlement/channels/KeyRotation") {
@@ -300,7 +302,7 @@ export class KeyRotation extends Context.Service<
 
       const plan = Effect.fn("KeyRotation.plan")(function* (what: RotationKind) {
         const before = signer.names()
-        // The check refuses every key set, so none is taken.
+        // The check refuses every key set, so none is applied.
         const next = yield* signer
           .reread((next) => Effect.fail(new DryRun({ next })))
           .pipe(
@@ -334,7 +336,7 @@ export class KeyRotation extends Context.Service<
         "signer",
         Effect.sync(() => reportOf(follower.status(), signer.sponsor))
       )
-      // An embedded database has one process.
+      // Only this process can use an embedded database.
       if ((yield* Database).kind === "server")
         yield* reconciler({ id: "key-rotation", every: pollEvery, turn: follower.turn })
 

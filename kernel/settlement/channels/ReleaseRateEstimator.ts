@@ -1,5 +1,5 @@
-// Estimates the rate at which channels are released, measured while a waiter exists, and counts the releases since none
-// did. Without waiters channels are not scarce, and the rate is unknown. Pure: the caller passes the time, in
+// Estimates the rate of channel releases, measured while a waiter exists, and counts the releases since the last waiter
+// left. Without waiters channels are not scarce, and the rate is unknown. Pure: the caller passes the time, in
 // milliseconds since any moment.
 
 /** Rates are measured over the time that channels are scarce, within these bounds: releases come in bursts. */
@@ -7,7 +7,7 @@ const measuredMillisMin = 3_000
 const measuredMillisMax = 10_000
 const measuredLedgersMin = 2
 const measuredLedgersMax = 6
-/** Leases kept for measuring. */
+/** Maximum number of leases in the measurement. */
 const leasesMax = 4_096
 
 export class ReleaseRateEstimator {
@@ -20,7 +20,7 @@ export class ReleaseRateEstimator {
     return this.#since !== undefined
   }
 
-  /** Releases that this process has observed, and whose channels it has not leased since. */
+  /** Channels released since this process last leased them. */
   get returned(): number {
     return this.#returned
   }
@@ -37,8 +37,8 @@ export class ReleaseRateEstimator {
   }
 
   /**
-   * A waiter found no free channel beyond those that it leased. The releases observed when it asked, `returned`, are
-   * taken: by this or another replica.
+   * A waiter found no free channel in addition to those that it leased. The releases observed at that time, `returned`,
+   * count as leased: by this or another replica.
    */
   found(now: number, returned: number): void {
     this.#since ??= now
@@ -52,9 +52,9 @@ export class ReleaseRateEstimator {
   }
 
   /**
-   * Channels leased per millisecond; undefined until channels have been scarce for long enough. They are released by
-   * ledger closes, so a ledger's releases are counted as due: a reading right before a close finds no slower rate than
-   * one right after it. A pause is a slow rate, and only a long one means none.
+   * Channels leased per millisecond; undefined until channels have been scarce for long enough. Ledger closes release
+   * channels, so the releases of a ledger count as due: a reading right before a close must not find a slower rate than
+   * one right after it. A pause means a slow rate; only a long pause means no releases.
    */
   ratePerMilli(now: number, ledgerMillis: number): number | undefined {
     const measured = this.#since === undefined ? 0 : now - this.#since

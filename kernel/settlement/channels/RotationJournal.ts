@@ -1,8 +1,8 @@
-// The rows by which replicas agree on the keys that sign: one row a rotation, with its generation, and one row a live
-// replica. A rotation is recorded under a table lock, so that two replicas cannot record the same generation; the row
-// is committed before the first signature with its keys. A replica announces itself when its keys change and every
-// half minute; one that was not seen for a minute and a half no longer counts. Sponsors are named by their addresses,
-// channels by a digest of them.
+// Rows through which replicas agree on the signing keys: one row per rotation, with its generation, and one row per
+// live replica. A rotation is recorded under a table lock, so that two replicas cannot record the same generation; the
+// row is committed before the first signature with its keys. A replica announces itself when its keys change and every
+// half minute; it does not count after a minute and a half of silence. Sponsors are named by their addresses, channels
+// by a digest of theirs.
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../database/Database.ts"
@@ -10,8 +10,8 @@ import { monotonicMillis } from "../../time/monotonicMillis.ts"
 import { isChange, kinds, type Rotation, type SigningKeys } from "./rotationStatus.ts"
 
 const announceMillis = 30_000
-/** A replica that was not seen for this long has ended. */
-const liveSeconds = 90
+/** A replica without a sign of life for this long has ended. */
+export const liveSeconds = 90
 /** Maximum rows of a read: a daily rotation for some years, and far more replicas than one database serves. */
 const rotationsMax = 2_000
 const replicasMax = 500
@@ -19,19 +19,22 @@ const replicasMax = 500
 export interface RotationJournal {
   /** All rotations of the network, newest first. */
   readonly rotations: Effect.Effect<ReadonlyArray<Rotation>, SqlError.SqlError>
-  /** The keys of the replicas that run. */
+  /** The keys of the running replicas. */
   readonly live: Effect.Effect<ReadonlyArray<SigningKeys>, SqlError.SqlError>
-  /** Records the change that `decide` makes of the newest rows: sponsor, channels, or both. */
+  /** Records the change that `decide` derives from the newest rows: sponsor, channels, or both. */
   readonly record: <E>(
     decide: (
       rotations: ReadonlyArray<Rotation>
     ) => Effect.Effect<{ readonly from: SigningKeys; readonly to: SigningKeys }, E>
   ) => Effect.Effect<void, E | SqlError.SqlError>
-  /** Shows the other replicas which keys sign here. */
+  /** Publishes the signing keys of this replica to the others. */
   readonly announce: (keys: SigningKeys) => Effect.Effect<void, SqlError.SqlError>
-  /** Notes that a rotation's keys sign here, and whether no live replica signs with replaced ones any more. */
+  /**
+   * Records that this replica signs with a rotation's keys, and whether no live replica signs with replaced keys any
+   * more.
+   */
   readonly advance: (rotation: Rotation, isDone: boolean) => Effect.Effect<unknown, SqlError.SqlError>
-  /** A replica that stops is not waited for. */
+  /** Removes the row of a replica that stops, so that others do not wait for it. */
   readonly leave: Effect.Effect<void>
 }
 

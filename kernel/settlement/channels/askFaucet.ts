@@ -1,10 +1,10 @@
-// Asks the faucet of a development network to fund the sponsor. Its answer is ignored: the next poll of the ledger
-// shows whether the account exists, and asks again while it does not. It never fails, and its timeout bounds the delay
-// of the channels.
+// Asks the faucet of a development network to fund the sponsor. We ignore its answer: the next poll of the ledger shows
+// whether the account exists, and we ask again until it does. It never fails, and its timeout bounds the delay of the
+// channels.
 import { Duration, Effect } from "effect"
 import { HttpClient } from "effect/http"
 
-/** The longest wait for an answer; a friendbot answers when the next ledger or two have closed. */
+/** Longest wait for an answer; a friendbot answers after one or two ledger closes. */
 export const faucetTimeout = Duration.seconds(10)
 
 /** Asks the faucet at `url` (a friendbot's: `?addr=G…`) for a new account. */

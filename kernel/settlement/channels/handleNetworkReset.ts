@@ -1,7 +1,7 @@
-// Detects a test network that was reset, by the network's own history: the last ledger that was seen has another hash
-// now, or ledgers have lower numbers and close later than it. The last ledger and its hash are noted once a minute.
-// Recorded states of channels and of the sponsor's transactions belong to the old network, and would be waited for
-// until the new one has grown as old. They are deleted, so that accounts are created and numbers read anew. A node that
+// Detects a reset test network by the network's own history: the last ledger that we saw has another hash now, or
+// ledgers have lower numbers and close later than it. The last ledger and its hash are recorded once a minute. Recorded
+// states of channels and of the sponsor's transactions belong to the old network; we would wait for them until the new
+// network is equally old. So they are cleared, and accounts are created and sequence numbers read again. A node that
 // lags is not mistaken for a reset: its ledgers closed earlier. Open settlements keep their channels: an operator
 // decides how they ended.
 import { Effect, Option } from "effect"
@@ -10,7 +10,7 @@ import { Network } from "../../config/Network.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 
-/** Ledgers by which a node may be behind another's report of a channel, before a reset is suspected. */
+/** Maximum lag of a node behind the last recorded ledger, before we suspect a reset. */
 const lagMax = 12
 
 interface KnownLedger {
@@ -20,7 +20,7 @@ interface KnownLedger {
   readonly closed: number
 }
 
-/** The last ledger that was seen; of a database of an earlier version, the last one that a settlement names. */
+/** The last ledger that we saw; in a database of an earlier version, the last ledger of a settlement. */
 const readKnown = Effect.fnUntraced(function* () {
   const sql = yield* SqlClient.SqlClient
   const { id, passphrase } = yield* Network
@@ -34,7 +34,7 @@ const readKnown = Effect.fnUntraced(function* () {
   return known
 })
 
-/** Notes the newest ledger with its hash, where a node shows it. */
+/** Records the newest ledger with its hash, if a node shows it. */
 const noteLedger = Effect.fnUntraced(function* () {
   const sql = yield* SqlClient.SqlClient
   const { id, passphrase } = yield* Network
@@ -48,7 +48,7 @@ const noteLedger = Effect.fnUntraced(function* () {
       hash = excluded.hash, closed_at = excluded.closed_at, noted_at = clock_timestamp()`
 })
 
-/** Whether the network's history is another than the one that was seen. `compare`: the hash is read as well. */
+/** Whether the network's history differs from the recorded one. `compare`: also reads the hash. */
 const isOther = Effect.fnUntraced(function* ({ closed, hash, ledger }: KnownLedger, compare: boolean) {
   const { closedAtSeconds, sequence } = yield* (yield* LedgerClock).now
   if (sequence + lagMax < ledger) return closedAtSeconds > closed
@@ -57,7 +57,7 @@ const isOther = Effect.fnUntraced(function* ({ closed, hash, ledger }: KnownLedg
   return Option.exists(header, (found) => found.hash !== hash)
 })
 
-/** True when the recorded state of an earlier network was deleted. `compare`: hashes are compared, and noted. */
+/** True if the recorded state of an earlier network was cleared. `compare`: also compares and records hashes. */
 export const handleNetworkReset = Effect.fnUntraced(function* (compare: boolean) {
   const sql = yield* SqlClient.SqlClient
   const { id } = yield* Network

@@ -1,9 +1,9 @@
-// Which channels may be leased. After a rotation the new ones do not exist yet: until the first of them is ready, the
-// replaced ones that are still open are leased, so that settling continues.
+// The channels that may be leased. After a rotation the new channels do not exist yet. Until the first of them is
+// ready, the replaced channels that are still open are leased, so that settling continues.
 import type { SqlClient, Statement } from "effect/sql"
 import type { Signer } from "../../signer/Signer.ts"
 
-/** A condition on `kernel_channels`: open, and of these keys. */
+/** A condition on `kernel_channels`: open, and with one of these keys. */
 export const leasableChannels = (
   sql: SqlClient.SqlClient,
   network: string,

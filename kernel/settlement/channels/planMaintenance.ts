@@ -3,22 +3,24 @@ import type { SponsorOperation } from "../../stellar/Envelope.ts"
 import type { LedgerAccount } from "../../stellar/LedgerEntry.ts"
 import type { ChannelRow } from "./ChannelRows.ts"
 
-/** Operations a transaction may hold. */
+/** Maximum operations of a transaction. */
 const operationsMax = 100
-/** Maximum merges of a transaction, each signed by its account too: a transaction has at most twenty signatures. */
+/**
+ * Maximum merges of a transaction. Each merged account signs it too, and a transaction has at most twenty signatures.
+ */
 const mergesMax = 19
 
 export interface MaintenanceSnapshot {
   /** Channels to lease. */
   readonly kept: ReadonlyArray<ChannelRow>
-  /** Channels to be merged back, and those whose merge is open. */
+  /** Channels to merge back, and channels with an open merge. */
   readonly leaving: ReadonlyArray<ChannelRow>
   /** Their accounts on the ledger, by address, as of a ledger. */
   readonly accounts: ReadonlyMap<string, LedgerAccount>
   readonly asOf: number
 }
 
-/** Create what is missing, top up what is low; when nothing is, take back what is required no more. */
+/** Creates missing accounts and funds low ones; if nothing needs that, merges channels that are no longer required. */
 export const planMaintenance = (
   { accounts, asOf, kept, leaving }: MaintenanceSnapshot,
   sponsor: string,
@@ -32,14 +34,14 @@ export const planMaintenance = (
       : []
   })
   if (upkeep.length > 0) return upkeep.slice(0, operationsMax)
-  // Before the bound of what it was last used for, a transaction of the channel could still land.
+  // Before the bound of its last use, a transaction of the channel could still land.
   const idle = leaving.filter(
     (row) => !row.held && !row.leased && accounts.has(row.address) && asOf >= Number(row.sequence_ledger)
   )
   return idle.slice(0, mergesMax).map(({ address }) => ({ _tag: "Merge", account: address, into: sponsor }))
 }
 
-/** The balance that the operations spend. Merges return theirs. */
+/** The balance that the operations spend. Merges return their balance. */
 export const costOf = (chores: ReadonlyArray<SponsorOperation>): bigint =>
   chores.reduce(
     (sum, one) => sum + (one._tag === "Create" ? one.balanceStroops : one._tag === "Fund" ? one.amountStroops : 0n),

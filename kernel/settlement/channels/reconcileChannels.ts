@@ -1,10 +1,10 @@
 // Keeps the required number of channels: rows, each an account on the ledger with enough balance and a known sequence
-// number. Missing accounts are created by the sponsor, many in one transaction; in development the sponsor itself is
-// funded by a faucet first. Channels beyond the required number are no longer leased and, once nothing holds them,
-// merged back into the sponsor. A number that is unknown, or that another signer has advanced, is read again. Of the
-// replicas with the same settings and keys one at a time does this; others maintain channels of their own, and the
-// sponsor's transactions, one at a time for all replicas, keep them apart. Boot never waits for it: until channels are
-// ready, settling is answered busy.
+// number. The sponsor creates missing accounts, many in one transaction; in development a faucet first funds the
+// sponsor itself. Channels beyond the required number are no longer leased and, once no settlement holds them, merged
+// back into the sponsor. An unknown number, or a number that another signer has advanced, is read again. Among the
+// replicas with the same settings and keys, one at a time does this. Other replicas maintain their own channels. The
+// sponsor's transactions run one at a time for all replicas, so they do not collide. Boot never waits for it: until
+// channels are ready, settling is answered busy.
 import { Duration, Effect } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { reconciler } from "../../actor/Actor.ts"
@@ -29,20 +29,20 @@ import { SponsorTransactions } from "../sponsor/SponsorTransactions.ts"
 /** Maximum accounts of one RPC call. */
 const accountsMax = 200
 const leaseDuration = Duration.seconds(10)
-/** What the sponsor must keep: the ledger's minimum balance and a margin for fees, stroops. */
+/** The sponsor's reserve: the ledger's minimum balance and a margin for fees, stroops. */
 const sponsorReserveStroops = 15_000_000n
 /**
- * Balances and numbers of all channels are compared with the ledger by the first turn after this long: once a minute,
- * since turns are ten seconds apart and the sixth comes some milliseconds before the minute is over. Missing channels
- * are handled at each ledger.
+ * Interval after which the first turn compares balances and numbers of all channels with the ledger. It means once a
+ * minute, since turns are ten seconds apart and the sixth comes some milliseconds before the minute has passed. Missing
+ * channels are handled at each ledger.
  */
 const surveyMillis = 55_000
-/** Another number of channels, required by another replica or the command line, is noticed within this. */
+/** Maximum delay before we notice another required number of channels, from another replica or the command line. */
 const restMax = Duration.seconds(10)
-/** A lasting warning is repeated after this. */
+/** Repeat interval of a lasting warning. */
 const warnMillis = 60_000
 
-/** What one turn leaves to the next. */
+/** State kept from one turn to the next. */
 interface Memory {
   /** Nothing was missing at the last survey. */
   ready: boolean
@@ -53,7 +53,7 @@ interface Memory {
   warnedAt: number
   /** The highest ledger of any turn. */
   ledgerMost: number
-  /** When the network's history was last compared with the one that was seen. */
+  /** Time of the last comparison with the recorded network history. */
   comparedAt: number
 }
 
@@ -92,7 +92,7 @@ const fundSponsor = Effect.fnUntraced(function* (memory: Memory) {
 })
 
 /**
- * Reads sequence numbers of channels that have none, and those that another signer has advanced. The read is never
+ * Reads sequence numbers of channels that lack one, and of channels that another signer has advanced. The read is never
  * older than the last outcome.
  */
 const learnNumbers = Effect.fnUntraced(function* ({ accounts, asOf, kept }: MaintenanceSnapshot) {
@@ -111,7 +111,10 @@ const learnNumbers = Effect.fnUntraced(function* ({ accounts, asOf, kept }: Main
   yield* (yield* ChannelPool).freed
 })
 
-/** No sponsor transaction is open: what was merged is gone, and a merge that did not land is tried again. */
+/**
+ * Called when no sponsor transaction is open: a merged account has been removed by now, and a merge that did not land
+ * is tried again.
+ */
 const endMerges = Effect.fnUntraced(function* ({ accounts, leaving }: MaintenanceSnapshot) {
   const rows = yield* ChannelRows
   for (const row of leaving) {
@@ -121,8 +124,8 @@ const endMerges = Effect.fnUntraced(function* ({ accounts, leaving }: Maintenanc
 })
 
 /**
- * A reset network has lower numbers than before, and is polled until it is known to be one. Before the channels are
- * ready each turn polls: the state that a process finds at start may be from before a reset.
+ * A reset network has lower numbers than before; each turn polls until the reset is certain. Each turn also polls
+ * before the channels are ready: the state that a process finds at start may be from before a reset.
  */
 const mayBeReset = Effect.fnUntraced(function* (memory: Memory) {
   const { sequence } = yield* (yield* LedgerClock).now
@@ -130,14 +133,14 @@ const mayBeReset = Effect.fnUntraced(function* (memory: Memory) {
   return !memory.ready || sequence < memory.ledgerMost
 })
 
-/** Whether the minute is over, another number is required, or a channel waits for something. */
+/** Whether the interval has passed, another number is required, or a channel waits. */
 const isDue = (memory: Memory, required: number, isWaiting: boolean) =>
   Effect.map(
     monotonicMillis,
     (now) => isWaiting || !memory.ready || required !== memory.requiredBefore || now - memory.surveyedAt >= surveyMillis
   )
 
-/** Reads every channel of ours and the sponsor, from the table first, so that the ledger's state is the newer one. */
+/** Reads all our channels and the sponsor, from the table first, so that the ledger's state is the newer one. */
 const surveyChannels = Effect.gen(function* () {
   const { sponsor } = yield* Signer
   const rows: ReadonlyArray<ChannelRow> = yield* (yield* ChannelRows).owned
@@ -175,13 +178,13 @@ const turn = Effect.fnUntraced(function* (memory: Memory) {
   if (!(yield* transactions.settleOpen)) return
   const last = yield* transactions.last
   const { sponsorAccount, survey } = yield* surveyChannels
-  // A node that has not seen our last transaction would have it done again.
+  // A node that has not seen our last transaction would make us repeat it.
   if (survey.asOf < last.ledger) return
   if (sponsorAccount === undefined) return yield* fundSponsor(memory)
   yield* learnNumbers(survey)
   yield* endMerges(survey)
   const chores = planMaintenance(survey, sponsor, network.channelBalanceStroopsMin)
-  // One that was required again while it was merged has no account yet.
+  // A channel that was required again during its merge has no account yet.
   memory.ready = chores.length === 0 && survey.kept.length >= required
   memory.surveyedAt = yield* monotonicMillis
   if (chores.length === 0) return

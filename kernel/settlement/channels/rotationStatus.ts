@@ -1,7 +1,7 @@
-// How the keys of this replica relate to the recorded rotations. Pure. Each rotation leads from keys to the next ones;
-// keys that a rotation leads away from are replaced, and the end of the chain is what should sign. Replicas with other
-// sponsors over the same database have chains of their own. A replica is ahead when it signs with keys that follow on
-// the end of a chain without a rotation: they were taken by a restart, or a failover lost the row.
+// The relation of this replica's keys to the recorded rotations. Pure. Each rotation leads from old keys to new ones.
+// Keys that a rotation leads away from are replaced; the keys at the end of the chain should sign. Replicas with other
+// sponsors over the same database have separate chains. A replica is ahead if it signs with keys that follow the end of
+// a chain without a rotation: a restart applied them, or a failover lost the row.
 import type { AccountNames } from "../../signer/Vault.ts"
 
 export type RotationKind = "sponsor" | "channels"
@@ -22,13 +22,13 @@ export interface Rotation {
 
 export interface RotationStatus {
   readonly state: "current" | "ahead" | "behind"
-  /** The newest generation whose keys sign here; 0 when no rotation gave them. */
+  /** The newest generation with keys that sign here; 0 if they come from no rotation. */
   readonly generation: number
-  /** The progress of that rotation; undefined when there was none. */
+  /** The progress of that rotation; undefined without one. */
   readonly progress: Rotation["state"] | undefined
-  /** Live replicas that sign with keys which these replaced. */
+  /** Live replicas that sign with keys that these replaced. */
   readonly replicasBehind: number
-  /** What an operator should know; undefined when there is nothing. */
+  /** Information for an operator, if any. */
   readonly detail: string | undefined
 }
 
@@ -43,7 +43,10 @@ export interface RotationStatusInput {
 
 export const kinds = ["channels", "sponsor"] as const satisfies ReadonlyArray<RotationKind>
 
-/** From given keys to the end of their chain, both included; no chain has a cycle, and the loop is bounded anyway. */
+/**
+ * The keys from the given ones to the end of their chain, both included. Chains have no cycles, and the loop is bounded
+ * anyway.
+ */
 const chainFrom = (rotations: ReadonlyArray<Rotation>, kind: RotationKind, keys: string): ReadonlyArray<string> => {
   const chain = [keys]
   while (chain.length <= rotations.length) {
@@ -54,7 +57,7 @@ const chainFrom = (rotations: ReadonlyArray<Rotation>, kind: RotationKind, keys:
   return chain
 }
 
-/** The keys that should sign instead of these, which may be the same. */
+/** The keys that should sign instead of these; possibly the same. */
 export const newestOf = (rotations: ReadonlyArray<Rotation>, kind: RotationKind, keys: string): string =>
   chainFrom(rotations, kind, keys).at(-1)!
 
@@ -68,7 +71,7 @@ export const takesUp = (rotations: ReadonlyArray<Rotation>, before: SigningKeys,
   return isLater("sponsor") || (before.sponsor === next.sponsor && isLater("channels"))
 }
 
-/** Channels that derive from a sponsor's seed change with it, and need no rotation of their own. */
+/** Channels that derive from a sponsor's seed change with it, and need no separate rotation. */
 export const derivedChannels = "derived"
 const areDerived = ({ channels }: SigningKeys): boolean => channels.startsWith(derivedChannels)
 
@@ -78,7 +81,7 @@ export const isChange = (
   { from, to }: { readonly from: SigningKeys; readonly to: SigningKeys }
 ): boolean => from[kind] !== to[kind] && !(kind === "channels" && areDerived(from) && areDerived(to))
 
-/** The keys that these follow on without a recorded rotation; undefined when there are none. */
+/** The keys that these follow without a recorded rotation; undefined if a rotation leads to them. */
 export const unrecordedFrom = ({ keys, names, rotations, taken }: RotationStatusInput): SigningKeys | undefined => {
   if (isReplaced(rotations, keys)) return undefined
   const isNamed = (kind: RotationKind, one: string) =>

@@ -1,9 +1,10 @@
-// The delivery of successes to callers (rules 2). A success is claimed for one request, in the database, and is
-// delivered when that request's answer has left through its socket; the confirmations are written in batches, which no
-// caller waits for. A request that ends without giving its success (the client has gone, its time is over, the claim's
-// answer was lost) gives it back, and so does one whose socket closes before the answer has left. A claim is repeated
-// under its own number, so a lost answer of the database costs its caller nothing. What this process sends when it dies
-// is undelivered again (`ThisProcess.ts`): a success may be given twice after a crash, and only then.
+// The delivery of successes to callers (rules 2). A success is claimed in the database for one request. It is delivered
+// when that request's answer has left through its socket. Confirmations are written in batches, and no caller waits for
+// them. A request that ends without sending its success (the client disconnected, the time ran out, the claim's answer
+// was lost) releases it; so does a request with a socket that closes before the answer has left. A claim is repeated
+// under its number, so a lost answer of the database has no effect on its caller. A success that this process is
+// sending when it dies becomes undelivered again (`ThisProcess.ts`): a success may be sent twice after a crash, and
+// only then.
 import { Context, Duration, Effect, Exit, Layer, Schedule } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { SqlError } from "effect/sql"
@@ -20,19 +21,19 @@ import {
 } from "../store/Settlements.ts"
 import { ThisProcess } from "./ThisProcess.ts"
 
-/** A claim whose answer was lost is repeated within the time that a request keeps for it (`waitForOutcome.ts`). */
+/** Retries of a claim with a lost answer, within the time that a request reserves for it (`waitForOutcome.ts`). */
 const claimRetry = { times: 3, schedule: Schedule.spaced("250 millis") }
-/** Ends that arrive together are one statement. */
+/** Ends that arrive within this time share one statement. */
 const gatherEnds = Duration.millis(100)
 const endsMax = 500
-/** While there are ends to write, and without any. */
+/** Retry interval, with and without pending ends. */
 const retryInterval = Duration.seconds(1)
 const idleInterval = Duration.minutes(1)
-/** A claim whose answer was lost may still be executed after it was given back: it is given back again. */
+/** A claim with a lost answer may be executed even after its release: so it is released again after this time. */
 const lateClaimMillis = 30_000
-/** Deliveries that are kept for a database that loses its last commits. Some 3 MB at most. */
+/** Maximum number of deliveries kept in case the database loses its last commits. At most about 3 MB. */
 const knownMax = 10_000
-/** How long the last ends may delay the end of the process. */
+/** Maximum delay of the process's end for the last ends. */
 const leaveTimeout = Duration.seconds(2)
 
 /** State of a claimed settlement. */
@@ -52,7 +53,7 @@ export class RequestDelivery {
   isOver = false
 }
 
-/** That of the request in whose fiber this runs; without one, a claimed success counts as delivered. */
+/** The delivery of the current fiber's request; without one, a claimed success counts as delivered. */
 export const CurrentDelivery = Context.Reference<RequestDelivery | undefined>("tollkeeper/settlement/CurrentDelivery", {
   defaultValue: () => undefined
 })
@@ -67,17 +68,20 @@ export class Deliveries extends Context.Service<
   {
     /**
      * Claims the undelivered success of a settlement for this request, for its owner. `key`: the digest of the
-     * request's `Idempotency-Key`. False when another caller has it.
+     * request's `Idempotency-Key`. False if another caller has it.
      */
     readonly claim: (settlement: Claimed, key: string | undefined) => Effect.Effect<boolean, SqlError.SqlError>
-    /** The record with what this process knows before its row says so: an answer that has left is delivered. */
+    /**
+     * The record, updated by events in this process that its row does not show yet: an answer that has left is
+     * delivered.
+     */
     readonly asOfNow: (record: SettlementRecord) => SettlementRecord
     /**
-     * Whether this request may send its success now: no other process can have counted this one as dead. Without a
-     * claim of this request it always may.
+     * Whether this request may send its success now: no other process can have counted this one as dead. Always true if
+     * this request has no claim.
      */
     readonly mayAnswer: (delivery: RequestDelivery) => Effect.Effect<boolean>
-    /** The request's handler has ended: the answer, if it is the success, is watched until it has left. */
+    /** The request's handler has ended: if the answer is the success, it is watched until it has left. */
     readonly finish: (delivery: RequestDelivery, request: Request) => Effect.Effect<void>
   }
 >()("tollkeeper/settlement/Deliveries") {
@@ -114,16 +118,16 @@ export class Deliveries extends Context.Service<
 }
 
 interface Ends {
-  /** How a delivery ended. */
+  /** Records the end of a delivery. */
   readonly end: (given: Given, hasLeft: boolean) => Effect.Effect<void>
-  /** Gives a claim back once more, after it may have been executed late. */
+  /** Releases a claim once more, since it may have been executed late. */
   readonly endAgain: (given: Given) => Effect.Effect<void>
   /** The answer has left. */
   readonly leave: (given: Given) => void
   readonly hasLeft: (id: string) => boolean
 }
 
-/** Claims successes, each time under a number that this process uses once. */
+/** Claims successes, each time under a number that this process uses only once. */
 const makeClaim = Effect.fnUntraced(function* ({ end, endAgain }: Ends) {
   const settlements = yield* Settlements
   const self = yield* ThisProcess
@@ -154,7 +158,7 @@ const makeClaim = Effect.fnUntraced(function* ({ end, endAgain }: Ends) {
       )
     const first = next(of, key)
     let isGranted = yield* ask(first)
-    // Without its row a process has no claim, and the row may be lost with the database's last commits.
+    // Without its row a process cannot claim, and the row may be lost with the database's last commits.
     if (!isGranted) yield* self.renew
     if (!isGranted && first.process !== self.id()) isGranted = yield* ask(next(of, key))
     if (isGranted) yield* reached("afterClaim")
@@ -162,12 +166,15 @@ const makeClaim = Effect.fnUntraced(function* ({ end, endAgain }: Ends) {
   })
 })
 
-/** Writes how deliveries ended, and keeps them for a database that loses its last commits. */
+/** Writes the ends of deliveries, and keeps them in case the database loses its last commits. */
 const makeEnds = Effect.gen(function* () {
   const settlements = yield* Settlements
   const self = yield* ThisProcess
   const endings = new Set<Ending>()
-  /** Settlements whose answers have left. A row that was read before its confirmation was written does not say so. */
+  /**
+   * Settlements with answers that have left. A row that was read before its confirmation was written does not show it
+   * yet.
+   */
   const left = new Set<string>()
   const delivered = new Map<string, KnownDelivery>()
   let mayBeLost = false

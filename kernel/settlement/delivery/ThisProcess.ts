@@ -1,8 +1,9 @@
-// This process among those that deliver successes, as its row in the database shows it to the others. It renews the row
-// every two seconds. A process whose row stays unchanged for ten seconds, while others renew theirs, counts as dead:
-// another one deletes the row, and the successes that it was sending are undelivered again. A process that was only
-// slow finds its row deleted and continues under another id; it stops giving successes before the others may count it
-// as dead. An embedded database belongs to one process, so any other row there is of a dead one.
+// This process's row in the database, which shows the other processes that it is alive and delivers successes. It
+// renews the row every two seconds. A process with a row that stays unchanged for ten seconds, while others renew
+// theirs, counts as dead: another process deletes the row, and the successes that it was sending are undelivered again.
+// A process that was only slow finds its row deleted and continues under another id. It stops sending successes before
+// the others may count it as dead. An embedded database belongs to one process, so any other row in it belongs to a
+// dead process.
 import { Context, Duration, Effect, Layer, Semaphore } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -13,12 +14,14 @@ import { Crypto } from "../../platform/Crypto.ts"
 import { monotonicMillis } from "../../time/monotonicMillis.ts"
 
 const beatEvery = Duration.seconds(2)
-/** Another process's row that stays unchanged for so long is deleted. */
+/** Another process's row that stays unchanged for this long is deleted. */
 const deadAfterMillis = 10_000
-/** A process renews a row of this age before it claims, and gives nothing beside one that is older than the last. */
+/**
+ * A process renews a row of this age before it claims, and sends no success if the row is older than the next limit.
+ */
 const staleAfterMillis = 4_000
 const absentAfterMillis = 7_000
-/** How long the row's removal may delay the end of the process. */
+/** Maximum delay of the process's end for the removal of its row. */
 const leaveTimeout = Duration.seconds(1)
 
 interface Other {
@@ -37,12 +40,12 @@ interface Seen {
   readonly since: number
 }
 
-/** The rows that stayed unchanged for too long, as this process has seen them. */
+/** The rows that stayed unchanged for too long, by this process's observation. */
 const makeWatch = () => {
   let seen = new Map<string, Seen>()
   let watchedAt = -Infinity
   return (others: ReadonlyArray<Other>, now: number): ReadonlyArray<Other> => {
-    // A gap in its own renewals proves nothing about the others.
+    // After a gap in its own renewals, it cannot judge the others.
     const isContinuous = now - watchedAt < absentAfterMillis
     watchedAt = now
     seen = new Map(
@@ -58,15 +61,18 @@ const makeWatch = () => {
 export class ThisProcess extends Context.Service<
   ThisProcess,
   {
-    /** Its id now: another one once its row was lost. */
+    /** The current id: a new one after the row was lost. */
     readonly id: () => string
-    /** Renews the row where that is due before a claim; a row of its own is there afterwards. */
+    /** Renews the row if that is due before a claim; afterwards the row exists. */
     readonly renewIfStale: Effect.Effect<void, SqlError.SqlError>
-    /** Renews the row; where it was lost, makes another one under a new id. */
+    /** Renews the row; if it was lost, makes another one under a new id. */
     readonly renew: Effect.Effect<void, SqlError.SqlError>
-    /** Whether no other process can count it as dead at this moment. */
+    /** Whether no other process can count this one as dead at this moment. */
     readonly isPresent: Effect.Effect<boolean>
-    /** Runs after another server has served a renewal: the database may have lost its last commits. */
+    /**
+     * Registers a listener that runs after another server has served a renewal: the database may have lost its last
+     * commits.
+     */
     readonly onServedAnew: (listener: Effect.Effect<void>) => Effect.Effect<void>
   }
 >()("tollkeeper/settlement/ThisProcess") {
@@ -85,7 +91,7 @@ export class ThisProcess extends Context.Service<
       const listeners: Array<Effect.Effect<void>> = []
 
       const one = yield* Semaphore.make(1)
-      /** Renews the row, or makes another one where it is lost. Gives the rows of dead processes. */
+      /** Renews the row, or makes another one if it is lost. Returns the rows of dead processes. */
       const renew = Effect.gen(function* () {
         const begunAt = yield* monotonicMillis
         const [row] = yield* sql<RenewedRow>`with kept as (

@@ -1,11 +1,11 @@
-// Authorizations whose settlement has ended, as far as this process ended, awaited or read them. Verify reads the
-// stored record of such a one before it asks the ledger, which saves a simulation. The record decides, and not this
-// cache: after a failover it may have changed, or be lost. A miss does not mean that the settlement is open. Bounded;
-// the oldest are evicted.
+// Authorizations with an ended settlement, if this process ended it, awaited it or read it. Verify reads the stored
+// record of such an authorization before it asks the ledger, which saves a simulation. The record decides, not this
+// cache: after a failover the record may have changed or be lost. A miss does not mean that the settlement is open.
+// Bounded; the oldest are evicted.
 import { Option } from "effect"
 import type { FindQuery, SettlementRecord } from "../store/Settlements.ts"
 
-/** Some 2 MB at most. */
+/** At most about 2 MB. */
 const endedMax = 10_000
 
 const ends: ReadonlySet<SettlementRecord["state"]> = new Set(["settled", "failed", "expired"])

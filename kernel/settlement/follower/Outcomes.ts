@@ -1,5 +1,5 @@
-// Waiters of this process for outcomes of settlements. The follower completes them immediately when it runs here; when
-// it runs in another replica, outcomes are polled, at the settlement poll interval and with each new ledger. One poll
+// Waiters of this process for outcomes of settlements. The follower completes them immediately if it runs here. If it
+// runs in another replica, outcomes are polled, at the settlement poll interval and with each new ledger. One poll
 // serves all waiters.
 import { Context, Deferred, Duration, Effect, Layer, Option } from "effect"
 import { reconciler } from "../../actor/Actor.ts"
@@ -11,17 +11,17 @@ import { isOpen } from "../state/Settlement.ts"
 import { type SettlementRecord, Settlements } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** The first waiter wakes the poll; later ones are served by its interval, and with the next ledger. */
+/** The first waiter wakes the poll; the poll interval and each new ledger serve the later ones. */
 const idleInterval = Duration.minutes(1)
 
 export class Outcomes extends Context.Service<
   Outcomes,
   {
-    /** The final record, or None when it is not known in time. */
+    /** The final record, or None if it does not arrive in time. */
     readonly await: (id: string, timeout: Duration.Duration) => Effect.Effect<Option.Option<SettlementRecord>>
     /** Whether this process has a waiter for the settlement. */
     readonly isAwaited: (id: string) => boolean
-    /** Gives final records to waiters, and notes that they have ended. */
+    /** Passes final records to waiters, and records that the settlements have ended. */
     readonly complete: (records: ReadonlyArray<SettlementRecord>) => Effect.Effect<void>
     /** Whether this process has seen the authorization's settlement end. */
     readonly hasEnded: EndedAuthorizationsCache["has"]

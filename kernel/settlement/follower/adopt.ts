@@ -1,9 +1,9 @@
-// Adoption of our transactions whose record was lost, identified by what they did. When the ledger shows that an
-// authorization was used but we have no settlement for it, we search the ledger that used its nonce. An expired
-// authorization has no nonce entry any more, so we search every ledger of its life. If the transaction is ours, we
-// store its settlement, only for its owner. Anything else was another party's. The user of a nonce does not change, so
-// results are cached for a while, for every authorization of that nonce; the searches of one principal do not crowd out
-// another's.
+// Adoption of our transactions with a lost record, identified by their effect. If the ledger shows that an
+// authorization was used but we have no settlement for it, we search the ledger that used its nonce. The nonce entry of
+// an expired authorization no longer exists, so we search every ledger of its life. If the transaction is ours, we
+// store its settlement, only for its owner. Any other transaction is another party's. The user of a nonce does not
+// change, so we cache results for a while, for every authorization of that nonce. The searches of one principal do not
+// crowd out another's.
 import { Effect, Option, Semaphore } from "effect"
 import { BoundedMap } from "../../cache/BoundedMap.ts"
 import { LruCache } from "../../cache/LruCache.ts"
@@ -48,7 +48,7 @@ export type AdoptionRequest = Pick<
 
 /** Maximum number of nonces with a cached result. */
 const cachedMax = 1_000
-/** Concurrent searches of ledgers: a search is expensive, and requesting one is not. */
+/** Concurrent searches of ledgers: a search is expensive, and a request for one is cheap. */
 const pollsMax = 2
 /** Concurrent searches of one principal. */
 const pollsOfPrincipalMax = 4
@@ -86,23 +86,23 @@ const settlementOf = (
   }
 }
 
-/** An authorization that is refused for its age, and how long one of its terms lives. */
+/** An authorization that is refused for its age, and the maximum life of one with its terms. */
 export interface Expired {
   readonly expiresLedger: number
   readonly lifeLedgers: number
   /** As `UseQuestion.endedLedger`. */
   readonly endedLedger?: number | undefined
-  /** It is refused because too little of its life is left: a later ledger may still use it. */
+  /** It is refused because too little of its life remains: a later ledger may still use it. */
   readonly isAlive?: boolean
 }
 
-/** The use of an authorization without a record; `Forgotten`: older than any node's history. */
+/** The use of an authorization without a record; `Forgotten`: older than the history of any node. */
 type Use = Spending | "Unused" | "Forgotten"
 
 /** `Alive`: not used yet, and a later ledger may still use it. */
 type Shown = Use | "Alive"
 
-/** A hash that no transaction has: requested to learn how far back a node's history reaches. */
+/** A hash that no transaction has: the answer shows how far back a node's history reaches. */
 const noTransaction = "0".repeat(64)
 
 const makePollUp = Effect.gen(function* () {
@@ -111,12 +111,15 @@ const makePollUp = Effect.gen(function* () {
   const oldestReadable = Effect.gen(function* () {
     const answer = yield* rpc.transaction(noTransaction)
     const oldestLedger = answer._tag === "NotFound" ? answer.oldestLedger : 1
-    // A young ledger's node may have all of its history.
+    // The node of a young ledger may have its whole history.
     const header = yield* Effect.option(rpc.header(oldestLedger))
     return { oldestLedger, isFirstLedger: Option.exists(header, ({ isFirst }) => isFirst) }
   })
 
-  /** What used a nonce, as the ledger shows it now. Not being shown it is no verdict. `begun`: how far was read. */
+  /**
+   * The use of a nonce, as the ledger shows it now. A missing answer is not a verdict. `begun`: the scanned range so
+   * far.
+   */
   return Effect.fnUntraced(function* (
     promised: Promised,
     {
@@ -136,7 +139,7 @@ const makePollUp = Effect.gen(function* () {
       ...(expired === undefined ? { oldestLedger: 1 } : yield* oldestReadable)
     })
     if (where._tag === "Unknown" && expired?.isAlive === true) return "Alive" as Shown
-    // The node that refused it as spent knew more than this one.
+    // The node that refused it as spent had more ledgers than this one.
     if (where._tag === "Unknown") return yield* unknown("the node does not know yet where the authorization was used")
     if (where._tag !== "Search") return where._tag satisfies Use as Shown
     const { fromLedger, isWhole, toLedger } = where
@@ -156,11 +159,11 @@ const makePollUp = Effect.gen(function* () {
   }, withSpanIfSampled("settlement.findSpending"))
 })
 
-/** The use of a refused authorization; none when the scheme cannot read the nonce. */
+/** The use of a refused authorization; none if the scheme cannot read the nonce. */
 export type Adopted =
-  /** A transaction of ours paid it, and it is the caller's. */
+  /** One of our transactions paid it, and it belongs to the caller. */
   | { readonly _tag: "Ours" }
-  /** It was ours, and its caller cannot be shown to be its owner: it is the operator's to give. Its inner hash. */
+  /** It was ours, and we cannot show that the caller owns it: the operator has to assign it. Its inner hash. */
   | { readonly _tag: "Unclaimed"; readonly transaction: string }
   | ({ readonly _tag: "Elsewhere" } & SpentBy)
   | { readonly _tag: "Unused" }
@@ -168,7 +171,7 @@ export type Adopted =
   | { readonly _tag: "Alive" }
   | { readonly _tag: "Forgotten" }
 
-/** Searches for the use of an authorization: bounded in all and for each principal, and cached. */
+/** Searches for the use of an authorization: bounded in total and for each principal, and cached. */
 const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
   const authorizations = yield* Authorizations
   const pollUp = yield* makePollUp
@@ -212,14 +215,15 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
   return Effect.fnUntraced(function* (request: AdoptionRequest, expired: Expired | undefined) {
     const nonce = authorizations.nonceOf(request)
     if (nonce === undefined || nonce === "none") return undefined
-    // What used a nonce is one for all authorizations of it; what was not used in one's life says nothing of another's.
+    // The user of a nonce is the same for all its authorizations, but an unused life of one does not decide about
+    // another.
     const spent = `${request.network} ${nonce.address} ${nonce.nonce}`
     const key = expired === undefined ? spent : `${spent} ${expired.expiresLedger}`
     return cached.get(key) ?? (yield* useOf(request, nonce, key, expired))
   })
 })
 
-/** The amount that a transaction moved from the payer to the seller; none when it does not show the amount. */
+/** The amount that a transaction moved from the payer to the seller; none if it does not show the amount. */
 const transferred = (
   { asset, payer, payTo }: AdoptionRequest,
   { transfers }: ExecutedTransaction
@@ -229,8 +233,8 @@ const transferred = (
   )?.amount
 
 /**
- * What was settled is stored for a caller that is shown to be its owner: by the tag that the transaction carries, by
- * the journal, or by the operator.
+ * Stores the settlement only for a caller that we can show to be its owner: by the tag in the transaction, by the
+ * journal, or by the operator.
  */
 export const makeAdopter = Effect.gen(function* () {
   const confirmOutcome = yield* makeConfirmOutcomes
@@ -250,7 +254,7 @@ export const makeAdopter = Effect.gen(function* () {
       : settlements.wasOwner(innerHash, principal.owner)
 
   const verify = Effect.fnUntraced(function* (request: AdoptionRequest, found: Spending) {
-    // Read again for each authorization: two of them may share a nonce, and at most one is what was used.
+    // Read again for each authorization: two of them may share a nonce, and at most one was used.
     const use = readSpending(authorizations, found, request, own())
     const inner = ofOurs(found.envelope, own())
     const by = { transaction: found.executed.innerHash, isOurs: inner !== undefined }
@@ -284,8 +288,8 @@ export const makeAdopter = Effect.gen(function* () {
   }, withSpanIfSampled("settlement.adopt"))
 
   /**
-   * What `adopt` would answer, with nothing stored. A payment that is verified for a maximum may have been settled for
-   * less: it is compared at what its transaction moved, under the terms that it then had.
+   * The answer of `adopt`, without storing anything. A payment that is verified for a maximum may have been settled for
+   * less: it is compared with the amount that its transaction moved, under the terms of that amount.
    */
   const find = Effect.fnUntraced(function* (
     request: AdoptionRequest,

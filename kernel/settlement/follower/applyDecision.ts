@@ -1,5 +1,5 @@
-// Carries out the decision for an open settlement. Each change of its record names the number of attempts known to the
-// decision: a turn that outlived its lease, and decided on stale state, changes nothing.
+// Carries out the decision for an open settlement. Each change of its record carries the number of attempts that the
+// decision was based on: a turn that outlived its lease, and decided on stale state, changes nothing.
 import { Effect } from "effect"
 import { bidCeiling, Network } from "../../config/Network.ts"
 import { cancelTransaction } from "../../stellar/Envelope.ts"
@@ -17,16 +17,16 @@ import { continueTrace } from "../../TraceParent.ts"
 import { type NewAttempt, type OpenRecord, Settlements } from "../store/Settlements.ts"
 import { makeSubmitAttempt } from "./submitAttempt.ts"
 
-/** Attempts beyond which a settlement is not built again. */
+/** Maximum number of attempts for rebuilding a settlement. */
 const attemptsForRebuildMax = 12
 
-/** What deciding for a settlement must know of this process. */
+/** This process's part of the input to a decision. */
 export const makeOptionsFor = Effect.gen(function* () {
   const network = yield* Network
   const signer = yield* Signer
   return (record: OpenRecord): DecideOptions => ({
     inclusionStroopsMax: bidCeiling(network.feeCeilings(record.scheme), record.resourceFeeStroops),
-    // After a rotation what was signed is sent as it was recorded.
+    // After a rotation, signed transactions are sent as recorded.
     canSign: record.sponsor === signer.sponsor && signer.isOurs(record.channel),
     canRebuild: record.sponsor === signer.sponsor && record.attemptCount <= attemptsForRebuildMax
   })
@@ -41,7 +41,7 @@ const makeEnd = Effect.gen(function* () {
 
   /** The outcome with its confirmations; undefined while the endpoints do not agree. */
   const confirmed = Effect.fnUntraced(function* (record: OpenRecord, outcome: Outcome, evidence: Evidence) {
-    // Nothing is claimed of the ledger.
+    // An unresolved outcome claims nothing about the ledger.
     if (outcome.state === "unresolved") return outcome
     const { authorizationExpiresLedger, channel, innerHash } = record
     const claim = { promised: record, channel, innerHash, authorizationExpiresLedger, outcome }
@@ -73,7 +73,7 @@ const makeEnd = Effect.gen(function* () {
   })
 })
 
-/** Sends an attempt anew, one with a higher bid, or one that cancels. */
+/** Sends an attempt again, an attempt with a higher bid, or a no-op that cancels. */
 const makeSend = Effect.gen(function* () {
   const clock = yield* LedgerClock
   const network = yield* Network
@@ -93,7 +93,10 @@ const makeSend = Effect.gen(function* () {
     yield* addAndSubmit(record, { kind: "payment", inclusionStroops, ...signed })
   })
 
-  /** A no-op of the channel with the same number. It bids all that it may: it is charged what inclusion costs. */
+  /**
+   * A no-op of the channel with the same number. It bids the maximum, because the network charges only the actual cost
+   * of inclusion.
+   */
   const cancel = Effect.fnUntraced(function* (record: OpenRecord) {
     const inclusionStroops = bidCeiling(network.feeCeilings(record.scheme), 0n)
     const transaction = cancelTransaction({
@@ -114,8 +117,8 @@ const makeSend = Effect.gen(function* () {
 })
 
 /**
- * Rebuilds the settlement on another channel. Its own is released first, and leases wait until numbers were read anew:
- * a turn that finds no channel changes nothing else, and the next one retries.
+ * Rebuilds the settlement on another channel. Its own channel is released first, and leases wait until numbers were
+ * reread: a turn that finds no channel changes nothing else, and the next one retries.
  */
 const makeRebuild = Effect.gen(function* () {
   const channels = yield* ChannelStore
@@ -172,7 +175,7 @@ export const makeApplyDecision = Effect.gen(function* () {
       case "Free":
         if (yield* settlements.freeChannel(record.id, decision.ledger, record.attemptCount)) yield* channels.freed
         return
-      // Requested, and what is needed to decide is not known yet.
+      // Requested, but the evidence for the decision is not available yet.
       case "ReadSnapshot":
       case "Search":
       case "Wait":

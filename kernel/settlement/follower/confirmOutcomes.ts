@@ -13,19 +13,19 @@ import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 import { Authorizations, type Nonce, type Promised } from "../Authorizations.ts"
 import type { Evidence, Outcome } from "../state/Settlement.ts"
 
-/** Outcomes of one read: two keys each. */
+/** Maximum outcomes of one read: two keys each. */
 const claimsMax = 100
-/** How long other endpoints may take, all together, milliseconds. */
+/** Total time for other endpoints, milliseconds. */
 const patienceMillis = 2_000
 /** Pause before an endpoint that has not reached the outcome's ledger is asked again; doubles each time. */
 const firstPauseMillis = 250
-/** Ledgers that an endpoint may be behind and still decide soon; one that is farther behind counts as silent. */
+/** Ledgers that an endpoint may be behind and still decide soon; beyond that it counts as silent. */
 const nearLedgers = 12
 const concurrency = 16
-/** Settlements whose contradiction is known to be logged. */
+/** Maximum number of settlements with a contradiction that was already logged. */
 const reportedMax = 1_000
 
-/** What is asked of an outcome. */
+/** The part of an outcome that we ask about. */
 export type ShownOutcome = Pick<Outcome, "state" | "transaction" | "ledger" | "reason" | "channel">
 
 /** The part of an outcome that another endpoint can confirm. */
@@ -39,16 +39,16 @@ export interface OutcomeClaim {
   readonly shownBy: number | undefined
 }
 
-/** How many endpoints show the outcome, or why it may not be stored now. */
+/** The number of endpoints that show the outcome, or the reason why it may not be stored now. */
 export type Confirmation = 1 | 2 | "Contradicted" | "NotReached"
 
 type Verdict = "Agrees" | "Contradicts" | "Behind" | "Unknown"
 
-/** True if the authorization was used according to the outcome. */
+/** True if the outcome implies that the authorization was used. */
 const isUsed = ({ reason, state }: ShownOutcome): boolean =>
   state === "settled" || reason === "settle_ledger_authorization_spent"
 
-/** The ledger as of which the outcome holds. */
+/** The ledger for which the outcome holds. */
 const ledgerOf = ({ channel, ledger: included, state }: ShownOutcome): number =>
   (state === "settled" ? included : (channel?.ledger ?? included)) ?? 0
 
@@ -62,7 +62,7 @@ export const verdictByNonce = (
   if (typeof nonce === "number" && nonce <= authorizationExpiresLedger) {
     if (outcome.state === "settled") return nonce === outcome.ledger ? "Agrees" : "Contradicts"
     if (isUsed(outcome)) return "Agrees"
-    // Used after the outcome's ledger: the outcome was right then but is outdated now. The next turn sees the use.
+    // Used after the outcome's ledger: the outcome was right, but is outdated now. The next turn sees the use.
     return nonce <= asOf ? "Contradicts" : "Behind"
   }
   if (nonce === "unknown" || latestLedger > authorizationExpiresLedger) return "Unknown"
@@ -81,17 +81,17 @@ export const verdictByTransaction = (
     if (isSettled) return answer.executed.succeeded && answer.executed.ledger === asOf ? "Agrees" : "Contradicts"
     return answer.executed.succeeded ? "Contradicts" : "Agrees"
   }
-  // An index of transactions may be a ledger behind the rest of the answer.
+  // A node's transaction index may be a ledger behind the rest of its answer.
   if (answer.latestLedger <= asOf) return "Behind"
   if (answer.oldestLedger > asOf) return "Unknown"
   return isSettled ? "Contradicts" : "Agrees"
 }
 
-/** The hash by which another endpoint may know the outcome; undefined where it names none of ours. */
+/** The hash under which another endpoint may find the outcome; undefined if it names none of our transactions. */
 const hashOf = ({ innerHash, outcome }: OutcomeClaim): string | undefined =>
   outcome.reason === "settle_ledger_authorization_spent" ? undefined : (outcome.transaction ?? innerHash)
 
-/** The endpoint that showed what an outcome rests on: the transaction of a settled one, the nonce of any other. */
+/** The endpoint that showed the evidence for an outcome: the transaction of a settled one, the nonce of any other. */
 export const shownBy = (outcome: Outcome, { search, seen, snapshot }: Evidence): number | undefined => {
   const landed = seen._tag === "Included" ? seen.landed.executed : undefined
   const found = search?.spending?._tag === "Ours" ? search.spending.executed : undefined
@@ -136,7 +136,7 @@ const makeReadVerdicts = Effect.gen(function* () {
     return { verdicts, isNear }
   })
 
-  /** Asked again while the endpoint is about to reach the ledger; a far one counts as silent. */
+  /** Asked again while the endpoint is about to reach the ledger; a distant one counts as silent. */
   return Effect.fnUntraced(function* (reader: EndpointReader, claims: ReadonlyArray<OutcomeClaim>, millis: number) {
     const until = (yield* monotonicMillis) + millis
     let pause = firstPauseMillis
@@ -155,7 +155,7 @@ const makeReadVerdicts = Effect.gen(function* () {
   })
 })
 
-/** What is known of one claim while endpoints are asked in turn. */
+/** The state of one claim while endpoints are asked in turn. */
 interface Poll {
   readonly claim: OutcomeClaim
   isAgreed: boolean

@@ -1,7 +1,7 @@
 // Scans ledgers for the transaction that used an authorization. Ours is a successful transaction of one of our channels
 // that carries exactly this authorization and moved the promised amount; any other use of the nonce is another party's.
-// The scan also notes the transaction with a settlement's sequence number, from any signer. What was not seen proves
-// nothing alone: the answer says which ledgers were scanned.
+// The scan also records the transaction with a settlement's sequence number, from any signer. A scan without a match
+// proves nothing by itself, so the result includes the scanned range.
 import { Effect } from "effect"
 import { accountText, isMuxedAccount } from "../../stellar/Address.ts"
 import { encodeOperation } from "../../stellar/ContractCall.ts"
@@ -14,25 +14,25 @@ import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 export interface Spending {
   readonly executed: ExecutedTransaction
   readonly envelope: Envelope
-  /** What moved, when it is this very payment, made by us. */
+  /** The amount moved, if we made exactly this payment. */
   readonly moved: bigint | undefined
   /** The same for any sender: exactly this authorization, and the promised amount moved. */
   readonly paid: bigint | undefined
-  /** Sent by us, paid or not. */
+  /** We sent it, paid or not. */
   readonly isOurs: boolean
 }
 
-/** Whose transactions are ours. */
+/** The accounts that identify our transactions. */
 export interface OwnAccounts {
-  /** Those that sign now, and others that are known. */
+  /** Current sponsors and other known ones. */
   readonly sponsors: ReadonlySet<string>
-  /** Those whose keys this process holds, and others that are known. */
+  /** Channels with keys in this process, and other known ones. */
   readonly channels: ReadonlySet<string>
 }
 
 /**
- * The transaction of one of our channels, inside a fee bump. What a sponsor of ours has signed is ours on any channel:
- * a replica of other settings has channels whose keys this process does not hold.
+ * The transaction of one of our channels, inside a fee bump. A transaction that one of our sponsors signed is ours on
+ * any channel: a replica with other settings has channels without keys in this process.
  */
 export const ofOurs = (envelope: Envelope, { channels, sponsors }: OwnAccounts): Transaction | undefined => {
   const bump = bumpIn(envelope)
@@ -41,7 +41,7 @@ export const ofOurs = (envelope: Envelope, { channels, sponsors }: OwnAccounts):
   return sponsors.has(accountText(bump.feeSource)) || channels.has(sourceOf(inner)) ? inner : undefined
 }
 
-/** Whether one found transaction used the authorization, and whether it is ours. */
+/** Whether a found transaction used the authorization, and whether it is ours. */
 export const readSpending = (
   authorizations: Authorizations["Service"],
   { envelope, executed }: ScanAnswer["found"][number],
@@ -70,7 +70,7 @@ export interface SpendingQuery {
   readonly own: OwnAccounts
   readonly fromLedger: number
   readonly toLedger: number
-  /** The channel and number whose transaction is also searched for. */
+  /** The channel and sequence number of another transaction to search for. */
   readonly number?: { readonly channel: string; readonly sequence: bigint }
 }
 
@@ -86,7 +86,8 @@ export const makeFindSpending = Effect.gen(function* () {
     let withNumber: ExecutedTransaction | undefined
     for (const one of found) {
       if (one.executed.ledger < fromLedger || one.executed.ledger > toLedger) continue
-      // Two authorizations of one nonce may both be used, the second after the first has expired: ours is what counts.
+      // Two authorizations with one nonce may both be used, the second after the first has expired: our use takes
+      // precedence.
       const used = readSpending(authorizations, one, promised, query.own)
       if (spending?.moved === undefined) spending = used ?? spending
       const inner = transactionIn(one.envelope)

@@ -1,6 +1,6 @@
-// Evidence of open settlements from the ledger, cheapest first: the transactions' hashes; for those that this does not
-// decide, channel and nonce in one answer, many settlements a call, and the hashes once more after it; finally ledgers,
-// scanned for the use of a nonce.
+// Gathers the ledger's evidence for open settlements, cheapest first. First the transactions' hashes. If hashes do not
+// decide, channel and nonce in one answer, many settlements per call, and the hashes once more afterwards. Finally a
+// scan of ledgers for the use of a nonce.
 import { Effect } from "effect"
 import type { ExecutedTransaction } from "../../ledger/Executed.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
@@ -13,14 +13,14 @@ import type { Decision, Landed, Search, Seen, SettlementSnapshot } from "../stat
 import type { OpenRecord } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** Settlements whose snapshot is read in one call. */
+/** Maximum snapshots in one call. */
 const snapshotsMax = 100
-/** Scans that are kept, so that the next turn resumes where the last one ended. */
+/** Maximum number of kept scans; the next turn resumes each where the last one ended. */
 const searchesMax = 200
 /** Ledgers after which a scan without a result is repeated. */
 const searchAgainLedgers = 12
 
-/** What an attempt of the settlement's that is on the ledger shows. */
+/** The content of one of the settlement's attempts on the ledger. */
 export const makeLandedOf = Effect.map(
   Authorizations,
   (authorizations) =>
@@ -31,7 +31,7 @@ export const makeLandedOf = Effect.map(
     }
 )
 
-/** Reads the payment by its hash, and the no-op by its own when there is one. */
+/** Reads the payment by its hash, and the no-op by its own hash if it exists. */
 export const makeAskHash = Effect.gen(function* () {
   const clock = yield* LedgerClock
   const rpc = yield* LedgerRpc
@@ -50,18 +50,18 @@ export const makeAskHash = Effect.gen(function* () {
     const answer = yield* rpc.transaction(cancel.innerHash)
     return answer._tag === "Included"
       ? { _tag: "Included", landed: landedOf(record, "cancel", answer.executed), latestLedger }
-      : // Both are absent only as far as both answers reach: they may come from different nodes.
+      : // Both are absent only up to the lower of both answers: they may come from different nodes.
         { _tag: "Absent", latestLedger: Math.min(latestLedger, answer.latestLedger) }
   })
 })
 
-/** A settlement whose hashes do not decide it, and the nonce of its authorization. */
+/** A settlement that its hashes do not decide, and the nonce of its authorization. */
 export interface Doubtful {
   readonly record: OpenRecord
   readonly nonce: Nonce | "none" | undefined
 }
 
-/** Channel and nonce of each settlement, by its id; those that could not be read are left out. */
+/** Channel and nonce of each settlement, by its id; unreadable ones are left out. */
 export const makeReadSnapshots = Effect.gen(function* () {
   const clock = yield* LedgerClock
   const rpc = yield* LedgerRpc
@@ -73,7 +73,7 @@ export const makeReadSnapshots = Effect.gen(function* () {
       const answer = yield* rpc.snapshots(
         some.map(({ nonce, record }) => ({ channel: record.channel, nonce: nonce === "none" ? undefined : nonce }))
       )
-      // Of a ledger that no follower has seen yet: no proof, one way or the other.
+      // A ledger that no follower has seen yet proves nothing, in either direction.
       if (!(yield* isReached(clock, answer.latestLedger))) continue
       for (const [index, { nonce, record }] of some.entries()) {
         const one = answer.snapshots[index]
@@ -93,8 +93,8 @@ interface Begun {
 }
 
 /**
- * A scan of ledgers, which may take several turns. Its result is kept until it reaches the last ledger requested; then,
- * some ledgers later, it begins anew: another node may show what one does not, or the same one later.
+ * A scan of ledgers, which may take several turns. Its result is kept until it reaches the last ledger requested. Some
+ * ledgers later it starts over: another node may show the use, or the same node later.
  */
 export const makeSearcher = Effect.gen(function* () {
   const signer = yield* Signer
@@ -114,7 +114,7 @@ export const makeSearcher = Effect.gen(function* () {
     range: Omit<Extract<Decision, { readonly _tag: "Search" }>, "_tag">
   ) {
     const { sequence } = yield* clock.now
-    // Another channel and number once it was built again.
+    // A rebuilt settlement has another channel and number.
     const key = `${record.innerHash} ${range.fromLedger}`
     const known = begun.get(key)
     const isWhole = known !== undefined && known.search.toLedger >= range.toLedger
@@ -124,7 +124,7 @@ export const makeSearcher = Effect.gen(function* () {
     const pollFrom = (fromLedger: number) =>
       findSpending({
         promised: record,
-        // Also what was sent before a rotation: by former channels, and in the name of a former sponsor.
+        // Includes transactions from before a rotation: on former channels, and in the name of a former sponsor.
         own: {
           sponsors: new Set([...signer.sponsors, record.sponsor]),
           channels: new Set([...signer.channels, ...signer.formerChannels, record.channel])
@@ -135,7 +135,7 @@ export const makeSearcher = Effect.gen(function* () {
       })
     const nextLedger = before.toLedger + 1
     const earlier = isBegun ? 0 : Math.min(range.before, nextLedger - 1)
-    // A node may have the requested ledgers, and none before them any more.
+    // A node may have the requested ledgers, but no earlier ones.
     const poll =
       earlier === 0
         ? pollFrom(nextLedger)
@@ -173,7 +173,7 @@ const spendingOf = (spending: Spending | undefined): Search["spending"] => {
     : { _tag: "Ours", executed, amountTransferred: moved }
 }
 
-/** Whose the transaction with the settlement's number is. */
+/** Decides whether the transaction with the settlement's number is the settlement's own. */
 const makeUserOfNumber = Effect.map(
   makeLandedOf,
   (landedOf) => (record: OpenRecord, executed: ExecutedTransaction | undefined) => {

@@ -1,6 +1,6 @@
-// What is bid for inclusion. A new fee bump around the same inner transaction: the identity of the settlement stays,
-// only the bid rises. The inner transaction is taken from the first attempt as it was recorded; on another channel
-// it is another transaction that does the same.
+// Bids for inclusion. A rebid is a new fee bump around the same inner transaction: the settlement's identity stays,
+// only the bid rises. The inner transaction comes from the first recorded attempt. On another channel it is a different
+// transaction with the same effect.
 import { Effect } from "effect"
 import { bumpedIn, decodeEnvelope, onAnotherChannel, preimageIn } from "../../stellar/Envelope.ts"
 import type { InclusionFees } from "../../ledger/LedgerClock.ts"
@@ -9,8 +9,8 @@ import type { ChannelLease } from "../channels/ChannelStore.ts"
 import type { OpenRecord } from "../store/Settlements.ts"
 
 /**
- * First inclusion bid: what recently sufficed for most, or the network's current fee, at least the minimum of a fee
- * bump, at most a tenth of the ceiling. Stroops.
+ * First inclusion bid: the bid that recently sufficed for most, or the network's current fee; at least the minimum of a
+ * fee bump, at most a tenth of the ceiling. Stroops.
  */
 export const firstBid = ({ asked, p90 }: Pick<InclusionFees, "asked" | "p90">, ceiling: bigint): bigint => {
   const due = [2n * p90, asked, 200n].reduce((most, one) => (one > most ? one : most))
@@ -18,7 +18,7 @@ export const firstBid = ({ asked, p90 }: Pick<InclusionFees, "asked" | "p90">, c
   return due < most ? due : most
 }
 
-/** The settlement's transaction as it was recorded, and the preimage of its hash signer: the same on each channel. */
+/** The settlement's recorded transaction, and the preimage of its hash signer: the same on each channel. */
 const recordedTransaction = Effect.fnUntraced(function* (record: OpenRecord) {
   const first = record.attempts.find(({ kind }) => kind === "payment")
   if (first === undefined) return yield* Effect.die(new Error("a settlement without a payment attempt"))

@@ -1,7 +1,7 @@
-// The follower: one reconciler for all open settlements of all replicas. Each turn it reads the evidence of those that
-// are due, lets `decide.ts` decide, and applies the decision. It is woken by each record and each new ledger; the
-// recovery period is its backstop. It takes no input and depends on no memory, so a restart changes nothing. A failure
-// of one settlement, a bug included, affects that settlement only.
+// The follower: one reconciler for all open settlements of all replicas. Each turn it reads the evidence of the due
+// settlements, calls `decide.ts`, and applies the decision. Each record and each new ledger wakes it; the recovery
+// period is its backstop. It takes no input and keeps no required memory, so a restart changes nothing. A failure of
+// one settlement, a bug included, affects that settlement only.
 import { Cause, Clock, Duration, Effect } from "effect"
 import { type Reconciler, reconciler } from "../../actor/Actor.ts"
 import { Limits } from "../../config/Limits.ts"
@@ -17,13 +17,13 @@ import type { Evidence, Seen, SettlementSnapshot } from "../state/Settlement.ts"
 import { type OpenRecord, Settlements } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** Open settlements in one turn: more than there can be channels to hold them. */
+/** Maximum open settlements in one turn: more than channels can hold. */
 const batchMax = 2_000
 /** Concurrent polls of the ledger. */
 const pollConcurrency = 16
-/** Concurrent settlements whose outcome is seen: they need no poll, and their writes are one statement. */
+/** Maximum concurrent settlements with a seen outcome: they need no poll, and their writes share one statement. */
 const outcomeConcurrency = 50
-/** A replica that stops is replaced after this. */
+/** Another replica takes over after this, when a replica stops. */
 const leaseDuration = Duration.seconds(10)
 
 /** One settlement's step: a failure, a defect or an interruption of it is logged and ends the step only. */
@@ -35,14 +35,17 @@ const guarded = <A, E, R>(record: OpenRecord, step: Effect.Effect<A, E, R>): Eff
     return Effect.as(reported.pipe(Effect.annotateLogs({ settlement: record.id })), undefined)
   })
 
-/** A step for each settlement, some at a time. */
+/** A step for each settlement, with limited concurrency. */
 const eachOf = <A, E, R>(
   records: ReadonlyArray<OpenRecord>,
   step: (record: OpenRecord) => Effect.Effect<A, E, R>,
   concurrency = pollConcurrency
 ) => Effect.forEach(records, (record) => guarded(record, step(record)), { concurrency })
 
-/** A step for each: together for those that a ledger has ended, then some of the others at a time. */
+/**
+ * Runs a step for each settlement: together for those that ended on the ledger, then with limited concurrency for the
+ * others.
+ */
 const endedFirst = <A, E, R>(
   records: ReadonlyArray<OpenRecord>,
   isEnded: (record: OpenRecord) => boolean,
@@ -52,7 +55,7 @@ const endedFirst = <A, E, R>(
   return Effect.andThen(eachOf(records.filter(isEnded), step, outcomeConcurrency), eachOf(others, step))
 }
 
-/** The open settlements of which something may be new. */
+/** The open settlements with possible news. */
 const makeReadDue = Effect.gen(function* () {
   const clock = yield* LedgerClock
   const settlements = yield* Settlements
@@ -67,7 +70,7 @@ const makeReadDue = Effect.gen(function* () {
   })
 })
 
-/** What is seen of open settlements, many at a time. */
+/** Reads the evidence of open settlements, many at a time. */
 const makePolls = Effect.gen(function* () {
   const authorizations = yield* Authorizations
   const askHash = yield* makeAskHash
@@ -87,7 +90,7 @@ const makePolls = Effect.gen(function* () {
     return seen
   })
 
-  /** Channel and nonce of those settlements that hashes alone do not decide. */
+  /** Channel and nonce of the settlements that hashes do not decide. */
   const pollCloser = Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>, seen: ReadonlyMap<string, Seen>) {
     const doubtful = yield* eachOf(records, (record) =>
       Effect.sync(() => {
@@ -107,7 +110,7 @@ const makePolls = Effect.gen(function* () {
   return { poll, pollCloser }
 })
 
-/** Follows one settlement: what more is seen of it, the decision, and what it changes. */
+/** Follows one settlement: further evidence, the decision, and its changes. */
 const makeFollow = Effect.gen(function* () {
   const applyDecision = yield* makeApplyDecision
   const askHash = yield* makeAskHash
@@ -115,7 +118,7 @@ const makeFollow = Effect.gen(function* () {
   const search = yield* makeSearcher
 
   return Effect.fnUntraced(function* (record: OpenRecord, first: Seen, snapshot: SettlementSnapshot | undefined) {
-    // It may have landed between the two questions.
+    // It may have landed between the two requests.
     const seen = snapshot === undefined || first._tag === "Included" ? first : yield* askHash(record)
     let evidence: Evidence = { seen, snapshot, search: undefined }
     let decision = decide(record, evidence, optionsFor(record))

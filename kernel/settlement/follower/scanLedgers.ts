@@ -1,8 +1,8 @@
-// Where one scan of the new ledgers costs less than a request for each hash, the follower scans for all open
-// settlements together: many are open, or the ledgers hold few transactions. A hit of a scan is as good as an answer to
-// a request. A miss only means absence in the scanned range, so it ends nothing: a settlement whose bound has passed is
-// still requested by its hash. The scanned range, and the size of its ledgers, are kept in memory and only save work:
-// after a restart the first scan begins at the oldest open settlement.
+// The follower scans new ledgers for all open settlements together if that costs less than a request for each hash:
+// many are open, or the ledgers hold few transactions. A hit of a scan is as good as an answer to a request. A miss
+// only means absence in the scanned range, so it ends nothing: we still request a settlement by its hash after its
+// bound has passed. The scanned range, and the size of its ledgers, are kept in memory and only save work: after a
+// restart the first scan begins at the oldest open settlement.
 import { Context, Effect } from "effect"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
@@ -14,24 +14,27 @@ import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 /** Open settlements above which ledgers are scanned regardless of their size. */
 export const ScanAbove = Context.Reference<number>("tollkeeper/settlement/ScanAbove", { defaultValue: () => 50 })
 
-/** Transactions on a page that cost as much as one request by hash; 0 scans by `ScanAbove` alone. */
+/** Transactions on a page that cost as much as one request by hash; 0 scans only by `ScanAbove`. */
 export const TransactionsPerQuestion = Context.Reference<number>("tollkeeper/settlement/TransactionsPerQuestion", {
   defaultValue: () => 5
 })
 
-/** Ledgers for which the measured size of a ledger is used, or that scanning is not possible. */
+/** Validity, in ledgers, of a measured ledger size, or of the finding that scanning is not possible. */
 const believedLedgers = 720
-/** Ledgers that are scanned to measure. */
+/** Maximum ledgers of a measuring scan. */
 const triedLedgersMax = 8
 
-/** How many transactions the ledgers of a scan held, and when that was found; none could be read: `Infinity`. */
+/**
+ * The number of transactions in the ledgers of a scan, with the ledger of the measurement; `Infinity` if no ledger was
+ * readable.
+ */
 const makeDensity = () => {
   let known: { readonly perLedger: number; readonly atLedger: number } | undefined
   return {
     note: (transactions: number, ledgers: number, atLedger: number) => {
       if (ledgers > 0) known = { perLedger: transactions / ledgers, atLedger }
     },
-    /** Undefined when it has to be found out. */
+    /** Undefined if it must be measured. */
     expected: (ledgers: number, atLedger: number): number | undefined =>
       known === undefined || atLedger - known.atLedger > believedLedgers ? undefined : known.perLedger * ledgers
   }
@@ -93,8 +96,8 @@ export const makeScanner = Effect.gen(function* () {
   })
 
   /**
-   * The state of open settlements by a scan; those it cannot show are absent, all of them while a scan is not worth it
-   * or not possible.
+   * The state of open settlements by a scan. Settlements that it cannot show are absent; all are absent while a scan is
+   * not worthwhile or not possible.
    */
   return Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>) {
     const fromLedger = firstOf(records)

@@ -1,6 +1,5 @@
-// Sends a recorded attempt and notes what was answered, and in which ledger, which is its value. No answer ends a
-// settlement; a lost one least of all. Never fails: an attempt that could not even be noted is sent again by the
-// follower.
+// Sends a recorded attempt, records the answer and its ledger, and returns that ledger. No answer ends a settlement,
+// least of all a lost one. Never fails: if the answer could not be recorded, the follower sends the attempt again.
 import { Effect } from "effect"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
@@ -9,7 +8,7 @@ import { Settlements } from "../store/Settlements.ts"
 import { Sponsor } from "../sponsor/Sponsor.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** What of an attempt is sent, and noted. */
+/** The fields of an attempt for sending and recording it. */
 interface SentAttempt {
   readonly number: number
   readonly envelope: string
@@ -31,9 +30,9 @@ export const makeSubmitAttempt = Effect.gen(function* () {
       Effect.catch(() => Effect.succeed(attempt.recordedLedger))
     )
     if (answer._tag === "Error") {
-      // A later bid must beat the one before it tenfold, which does not show the network's current fee.
+      // A later bid must be ten times the one before it, so its refusal does not show the network's current fee.
       if (answer.askedStroops !== undefined && attempt.number === 1) yield* clock.noteAsked(answer.askedStroops)
-      // Commits that were lost took numbers with them, and not this channel's alone.
+      // Lost commits of the database also lost sequence numbers, not only this channel's.
       if (answer.code === "txBadSeq")
         yield* Effect.catch(channels.distrust(ledger), (error) =>
           Effect.logWarning("channels could not be marked for a new read", error)

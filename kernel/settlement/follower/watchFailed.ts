@@ -1,8 +1,8 @@
 // Watches failed settlements whose authorization can still be used: the failed transaction published it, so anyone may
-// submit it until its last ledger. Each ledger their nonces are read in batches, at every endpoint. A use corrects the
-// settlement: it is settled when the transaction of any sender carried this very authorization and moved exactly what
-// was promised; otherwise the authorization was spent in another transaction. While nothing is watched, one
-// statement every recovery period is all that happens.
+// submit it until its last ledger. At each ledger their nonces are read in batches, at every endpoint. A use corrects
+// the settlement. It is settled if the transaction, of any sender, carried this very authorization and moved exactly
+// the promised amount; otherwise the authorization was spent in another transaction. While no settlement is watched, it
+// only runs one statement per recovery period.
 import { Duration, Effect } from "effect"
 import { reconciler } from "../../actor/Actor.ts"
 import { Limits } from "../../config/Limits.ts"
@@ -20,17 +20,17 @@ import { type OutcomeClaim, makeConfirmOutcomes } from "./confirmOutcomes.ts"
 import { makeFindSpending, type Spending } from "./findSpending.ts"
 import { Outcomes } from "./Outcomes.ts"
 
-/** Settlements of one turn. */
+/** Maximum settlements of one turn. */
 const watchedMax = 1_000
-/** Nonces of one read. */
+/** Maximum nonces of one read. */
 const noncesMax = 100
 const leaseDuration = Duration.seconds(10)
 const concurrency = 4
 
-/** What the endpoints show of one nonce: the ledger of its use, or the last ledger at which it was unspent. */
+/** The endpoints' evidence for one nonce: the ledger of its use, or the last ledger at which it was unspent. */
 type Shown = { readonly usedIn: number } | { readonly unspentAt: number | undefined }
 
-/** What a use makes of the settlement. Pure. */
+/** The correction of the settlement after a use. Pure. */
 export const correctionOf = (
   { executed, isOurs, paid }: Pick<Spending, "executed" | "isOurs" | "paid">,
   confirmations: 1 | 2
@@ -53,7 +53,7 @@ const makeReadNonces = Effect.gen(function* () {
   const clock = yield* LedgerClock
   const rpc = yield* LedgerRpc
 
-  /** By id; settlements whose nonce cannot be read are absent. */
+  /** By id; settlements with an unreadable nonce are absent. */
   return Effect.fnUntraced(function* (records: ReadonlyArray<WatchedRecord>) {
     const shown = new Map<string, Shown>()
     const others = yield* rpc.others(undefined)
@@ -72,7 +72,7 @@ const makeReadNonces = Effect.gen(function* () {
           const { authorizationExpiresLedger: last, id } = record
           const nonce = found[index]!.nonce
           const before = shown.get(id)
-          // One endpoint that shows a use is followed up: whether it is true is confirmed before anything is stored.
+          // One endpoint that shows a use is enough to follow it up: we confirm the use before we store anything.
           if (before !== undefined && "usedIn" in before) continue
           const isUsed = typeof nonce === "number" && nonce <= last
           shown.set(id, isUsed ? { usedIn: nonce } : { unspentAt: latestLedger <= last ? latestLedger : undefined })
@@ -83,7 +83,7 @@ const makeReadNonces = Effect.gen(function* () {
   })
 })
 
-/** Carries out what was found of one settlement's authorization. */
+/** Applies a finding about one settlement's authorization. */
 const makeCorrect = Effect.gen(function* () {
   const confirmOutcome = yield* makeConfirmOutcomes
   const outcomes = yield* Outcomes
@@ -102,7 +102,7 @@ const makeCorrect = Effect.gen(function* () {
     const confirmations = yield* confirmOutcome(claim)
     if (typeof confirmations === "string") return
     let answer = yield* settlements.correct(record.id, { ...decided, confirmations })
-    // The transaction has ended another settlement: it did not pay this one.
+    // The transaction has ended another settlement, so it did not pay this one.
     if (answer._tag === "TransactionTaken")
       answer = yield* settlements.correct(record.id, correctionOf({ ...spending, paid: undefined }, confirmations))
     if (answer._tag !== "Resolved") return
@@ -125,7 +125,7 @@ const makeFollowUp = Effect.gen(function* () {
   const settlements = yield* Settlements
   const correct = yield* makeCorrect
   const findSpending = yield* makeFindSpending
-  /** The last ledger at which this process saw an authorization unspent: a search begins after it. */
+  /** The last ledger at which this process saw an authorization unspent: the next search begins after it. */
   const unspentAt = new Map<string, number>()
 
   const search = (record: WatchedRecord, fromLedger: number, toLedger: number) =>
@@ -146,7 +146,7 @@ const makeFollowUp = Effect.gen(function* () {
       yield* settlements.unwatch(id, isDead)
     })
     if (shown !== undefined && "unspentAt" in shown && shown.unspentAt !== undefined) {
-      // In its last ledger it is dead unspent: no later one can use it.
+      // In its last ledger the authorization ends unspent: no later ledger can use it.
       if (shown.unspentAt === last) return yield* end(true)
       unspentAt.set(id, shown.unspentAt)
       return

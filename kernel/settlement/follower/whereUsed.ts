@@ -1,32 +1,32 @@
-// Where the use of an authorization is searched of which no settlement is stored: in the ledger that its nonce's entry
-// names, while there is one; once it has expired and the entry is gone, in every ledger of its life that a node still
-// has. Pure; `npm run model` tries it against every use that there may have been.
+// Selects the ledgers to search for the use of an authorization without a stored settlement: the ledger in its nonce's
+// entry, while that exists; after its expiry and the entry's removal, every ledger of its life that a node still has.
+// Pure; `npm run model` checks it against every possible use.
 
-/** What is known before any ledger is read. */
+/** The input, available before any ledger is read. */
 export interface UseQuestion {
-  /** Last ledger in which it can be used; undefined when a node says that it is spent. */
+  /** Last ledger that accepts it; undefined if a node reports it as spent. */
   readonly expiresLedger: number | undefined
-  /** A ledger that closed after the window in seconds of an authorization that has one: it is not used later. */
+  /** For an authorization with a window in seconds: a ledger that closed after the window. It is not used later. */
   readonly endedLedger?: number | undefined
-  /** The most ledgers that an authorization of its terms lives. */
+  /** Maximum life of an authorization with its terms, in ledgers. */
   readonly lifeLedgers: number
-  /** The newest ledger of the node that read the nonce, and the one that the nonce's entry was written in. */
+  /** The newest ledger of the node that read the nonce, and the ledger that wrote the nonce's entry. */
   readonly latestLedger: number
   readonly entryLedger: number | undefined
-  /** The oldest ledger whose transactions can be read. */
+  /** The oldest ledger with readable transactions. */
   readonly oldestLedger: number
-  /** It is the network's first: nothing was used before it. */
+  /** It is the network's first: no earlier ledger can have used it. */
   readonly isFirstLedger?: boolean
 }
 
 export type WhereUsed =
-  /** `isWhole`: nothing found in these ledgers means that it was never used. */
+  /** `isWhole`: finding nothing in these ledgers means that it was never used. */
   | { readonly _tag: "Search"; readonly fromLedger: number; readonly toLedger: number; readonly isWhole: boolean }
   /** The node shows it unspent, and no later ledger can have used it. */
   | { readonly _tag: "Unused" }
-  /** Its life is older than anything that can be read. */
+  /** Its life is older than any readable ledger. */
   | { readonly _tag: "Forgotten" }
-  /** The node has not reached yet what another one reported. */
+  /** The node has not reached the ledger that another node reported. */
   | { readonly _tag: "Unknown" }
 
 export const whereUsed = ({
@@ -43,10 +43,10 @@ export const whereUsed = ({
       ? { _tag: "Unknown" }
       : { _tag: "Search", fromLedger: entryLedger, toLedger: entryLedger, isWhole: false }
   }
-  // An entry that was written after the expiry is another authorization's, of the same nonce.
+  // An entry that was written after the expiry belongs to another authorization with the same nonce.
   if (entryLedger !== undefined && entryLedger <= expiresLedger)
     return { _tag: "Search", fromLedger: entryLedger, toLedger: entryLedger, isWhole: false }
-  // Until its expiry the entry of a use is there.
+  // The entry of a use exists at least until the expiry.
   if (latestLedger < expiresLedger) return { _tag: latestLedger >= endedLedger ? "Unused" : "Unknown" }
   if (latestLedger === expiresLedger && entryLedger === undefined) return { _tag: "Unused" }
   if (oldestLedger > expiresLedger) return { _tag: isFirstLedger ? "Unused" : "Forgotten" }

@@ -9,7 +9,7 @@ import type { SettlementState } from "../state/Settlement.ts"
 const pageMax = 1_000
 const stroopDecimals = 7
 
-/** States as the pages call them. */
+/** Names of states on the pages. */
 const stateWords: Readonly<Record<SettlementState, string>> = {
   prepared: "pending",
   submitted: "pending",

@@ -1,6 +1,6 @@
 // Limits that change without a restart: fee budgets, rates, and the number of open settlements. An operator's value is
-// a row that every replica reads every two seconds and applies to `Limits`; without a row the setting counts. The
-// replica that is asked applies it immediately.
+// a row that every replica reads every two seconds and applies to `Limits`; without a row the setting applies. The
+// replica that receives the request applies it immediately.
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../actor/Actor.ts"
@@ -23,7 +23,7 @@ export const limitNames = Object.keys(names) as ReadonlyArray<LimitName>
 
 export interface LimitShown {
   readonly name: LimitName
-  /** `key:label` of a key's own limit; null for everyone's. */
+  /** `key:label` of a key's own limit; null for the limit of all. */
   readonly principal: string | null
   readonly value: bigint
   /** Set by an operator, not by the settings. */
@@ -77,9 +77,9 @@ const shownOf = (limits: LimitValues, rows: ReadonlyArray<Row>): ReadonlyArray<L
 
 export interface LimitChange {
   readonly name: string
-  /** The label of the key that it is for; absent for everyone. */
+  /** The label of the limit's key; absent for everyone. */
   readonly key?: string | undefined
-  /** Absent: the setting counts again. */
+  /** Absent: the setting applies again. */
   readonly value: bigint | undefined
 }
 
@@ -118,7 +118,7 @@ export class LiveLimits extends Context.Service<
             found.find((one) => one.name === name && one.principal === principal)?.value
           return String((key === undefined ? undefined : of(`key:${key}`)) ?? of(null))
         })
-      // An embedded database has one process: its own start and changes are all that there is to read.
+      // An embedded database has one process: only its own start and changes need a read.
       yield* reconciler({
         id: "limits",
         every: (yield* Database).kind === "server" ? pollEvery : "1 hour",

@@ -1,8 +1,8 @@
 // Manual actions of an operator on settlements. A settlement that the ledger's history can no longer decide is
-// `unresolved`: an operator that has found out otherwise records how it ended. One that stays open (a test network that
-// was reset) is first given up, which makes it unresolved and frees its channel. Each action expects the state that it
-// changes, is one transaction with its fact, and corrects the budget of the day it was reserved on; none of them calls
-// the ledger.
+// `unresolved`: an operator who has found the outcome elsewhere records how it ended. A settlement that stays open (on
+// a test network that was reset) is first given up, which makes it unresolved and frees its channel. Each action
+// expects a certain state, is one transaction with its fact, and corrects the budget of the reservation's day. No
+// action calls the ledger.
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Budget } from "../../budget/Budget.ts"
@@ -18,12 +18,12 @@ import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 /** An action that the settlement's state does not allow, or arguments that contradict each other. */
 export class ActionRefused extends Schema.TaggedError<ActionRefused>()("ActionRefused", { message: Schema.String }) {}
 
-/** What an operator found out. */
+/** An operator's finding. */
 export interface Finding {
   readonly state: FinalState
-  /** The ledger in which it landed; for `settled` and `failed`. */
+  /** The ledger that included it; for `settled` and `failed`. */
   readonly ledger: number | undefined
-  /** What the ledger charged the sponsor, stroops. */
+  /** The fee that the ledger charged the sponsor, stroops. */
   readonly feeChargedStroops: bigint
   /** The operator's reason; at most 500 characters. */
   readonly note: string
@@ -54,7 +54,7 @@ interface EndedRow {
   readonly moved: string | null
 }
 
-/** Writes an operator's finding to an unresolved settlement; no row when it is not one. */
+/** Writes an operator's finding to an unresolved settlement; returns no row for any other. */
 const endByHand = (sql: SqlClient.SqlClient, id: string, { feeChargedStroops, ledger, note, state }: Finding) =>
   sql<EndedRow>`update kernel_settlements as s set state = ${state}, resolved_at = clock_timestamp(),
       ended_by = ${ledger === undefined ? null : sql`s.inner_hash`}, ledger = ${ledger ?? null}::int8,
@@ -68,7 +68,7 @@ const endByHand = (sql: SqlClient.SqlClient, id: string, { feeChargedStroops, le
 
 const refuse = (message: string) => new ActionRefused({ message })
 
-/** Which settlements a list names; `all` are those without an end, `every` any. */
+/** States that a list selects; `all` are settlements without an end, `every` any. */
 export const listedStates = {
   open: ["prepared", "submitted"],
   unresolved: ["unresolved"],
@@ -84,13 +84,13 @@ export const listedStates = {
 
 export interface ListFilter {
   readonly which: keyof typeof listedStates
-  /** Recorded at or after it. */
+  /** Recorded at this time or later. */
   readonly since?: Date | undefined
   readonly payer?: string | undefined
   readonly reason?: string | undefined
 }
 
-/** Those without an end have the oldest first, others the newest. */
+/** Settlements without an end are sorted oldest first, others newest first. */
 const list = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* ({ payer, reason, since, which }: ListFilter) {
     const isUnended = listedStates[which].every((state) => isOpen(state) || state === "unresolved")
@@ -140,7 +140,7 @@ const giveUp = (settlements: Settlements["Service"]) =>
       feeUnknown: true,
       reason: undefined,
       message: note,
-      // Until its bound the transaction may still land and use the number.
+      // Until its bound the transaction may still land and use the sequence number.
       channel: { sequenceUsed: undefined, ledger: authorizationExpiresLedger }
     }
     const answer = yield* settlements.resolve(id, outcome)
@@ -190,7 +190,7 @@ const makeResolve = Effect.gen(function* () {
   }, withSpanIfSampled("OperatorActions.resolve"))
 })
 
-/** Of a transaction whose settlement is stored nothing is lost: its owner is known. */
+/** If a transaction's settlement is stored, nothing is lost: its owner is recorded. */
 const makeGive = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const network = yield* Network
@@ -212,20 +212,21 @@ export class OperatorActions extends Context.Service<
   OperatorActions,
   {
     /**
-     * At most 1000 settlements: without an end the oldest first, else the newest. Scans: for a command, not a route.
+     * At most 1000 settlements: without an end the oldest first, otherwise the newest. Scans: for a command, not a
+     * route.
      */
     readonly list: (filter: ListFilter) => Effect.Effect<ReadonlyArray<SettlementRecord>, SqlError.SqlError>
-    /** By id or by any of its hashes. */
+    /** Finds a settlement by id or by any of its hashes. */
     readonly find: (idOrHash: string) => Effect.Effect<SettlementRecord | undefined, SqlError.SqlError>
     /**
      * Turns an open settlement into an unresolved one. Its channel's number is read again, once the bound has passed.
      */
     readonly giveUp: (id: string, note: string) => Move
-    /** Ends an unresolved settlement as what it was found to be. */
+    /** Ends an unresolved settlement with the operator's finding. */
     readonly resolve: (id: string, finding: Finding) => Move
     /**
-     * Sets the owner of a transaction of ours whose record was lost, by its inner hash: it is adopted for that
-     * principal when the same payment is sent again.
+     * Sets the owner of one of our transactions with a lost record, by its inner hash: it is adopted for that principal
+     * when the same payment is sent again.
      */
     readonly give: (
       transaction: string,

@@ -1,15 +1,15 @@
-// Operator reports on settlements and fees, as reads over the database alone: what is in flight,
-// settlements without an outcome, and one settlement's whole life. Nothing here writes, and each read is bounded.
-// Amounts of different assets are kept apart.
+// Operator reports on settlements and fees: settlements in flight, settlements without an outcome, and the history of
+// one settlement. They read only the database. Nothing here writes, and each read is bounded. Amounts of different
+// assets are reported separately.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../config/Network.ts"
 import { recordColumns, type SettlementRow, toRecord } from "../store/SettlementRows.ts"
 import type { SettlementRecord } from "../store/Settlements.ts"
 
-/** Settlements without an end that are listed, the oldest first. */
+/** Maximum number of listed settlements without an end, the oldest first. */
 const listMax = 200
-/** Attempts of one settlement. */
+/** Maximum number of listed attempts of one settlement. */
 const attemptsMax = 200
 
 export interface InFlight {
@@ -21,7 +21,7 @@ export interface InFlight {
 
 export interface UnfinishedSettlement {
   readonly open: number
-  /** 0 when there is none. */
+  /** 0 without an open settlement. */
   readonly oldestOpenSeconds: number
   readonly unresolved: number
   readonly oldestUnresolvedSeconds: number
@@ -37,36 +37,36 @@ export interface AttemptReport {
   readonly number: number
   readonly kind: string
   readonly outerHash: string
-  /** The bid for inclusion. */
+  /** The inclusion bid. */
   readonly inclusionStroops: bigint
   readonly recordedLedger: bigint
   readonly sentStatus: string | null
   readonly sentLedger: bigint | null
-  /** The result code of the last answer, when that was a refusal. */
+  /** The result code of the last answer, if it was a refusal. */
   readonly sentCode: string | null
-  /** Whether a node ever took it, or may have. */
+  /** Whether a node ever accepted it, or may have. */
   readonly taken: boolean
-  /** Null for attempts older than these columns; the other also until it was sent. */
+  /** Null for attempts older than these columns; the sending time also until it was sent. */
   readonly recordedAt: Date | null
   readonly sentAt: Date | null
 }
 
 export interface SettlementHistory {
   readonly record: SettlementRecord
-  /** When the steps before the record were passed; null where that was not kept yet, and for what was adopted. */
+  /** Times of the steps before the record; null for rows from before these columns, and for adopted settlements. */
   readonly askedAt: Date | null
   readonly verifiedAt: Date | null
   readonly leasedAt: Date | null
   readonly resourceUrl: string | null
   readonly recordedLedger: bigint
   readonly closedAt: Date | null
-  /** When its success was given to the caller that has it. */
+  /** Delivery time of the success to its caller. */
   readonly deliveredAt: Date | null
   readonly reservedStroops: bigint
-  /** UTC day, `YYYY-MM-DD`, and whose bound it counts against. */
+  /** UTC day, `YYYY-MM-DD`, and the principal that it is charged to. */
   readonly budgetDay: string
   readonly budgetPrincipal: string
-  /** The number that its transaction uses of its channel. */
+  /** The channel's sequence number that its transaction uses. */
   readonly channelSequence: bigint
   readonly attempts: ReadonlyArray<AttemptReport>
 }
@@ -94,15 +94,15 @@ export class OperatorReports extends Context.Service<
   {
     /** Open settlements, by asset. */
     readonly inFlight: Sql<ReadonlyArray<InFlight>>
-    /** The number without an outcome, and their age. */
+    /** The number of settlements without an outcome, and their age. */
     readonly unended: Sql<UnfinishedSettlement>
-    /** Open and unresolved ones, the oldest first. */
+    /** Open and unresolved settlements, the oldest first. */
     readonly withoutEnd: Sql<ReadonlyArray<SettlementRecord>>
-    /** What of a UTC day's sponsored fees whose settlements used, the largest first. */
+    /** A UTC day's sponsored fees by principal, the largest first. */
     readonly spent: (day: string) => Sql<ReadonlyArray<Spent>>
     /** By id, or by the hash of any of its transactions. */
     readonly life: (idOrHash: string) => Sql<Option.Option<SettlementHistory>>
-    /** Those of a payer, the newest first. Scans the table: for an operator's command, not for a route. */
+    /** Settlements of a payer, the newest first. Scans the table: for an operator's command, not for a route. */
     readonly livesOf: (payer: string, limit: number) => Sql<ReadonlyArray<SettlementHistory>>
   }
 >()("tollkeeper/settlement/OperatorReports") {

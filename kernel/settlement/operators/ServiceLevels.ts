@@ -1,22 +1,26 @@
-// The service levels of the last 30 UTC days, from the service's own records, computed here alone: the status page, the
-// operation view and the dashboard show these figures. How long verification and settling took, how many settlements
-// ended within two ledgers, and in which minutes any replica could write to the database. Each minute that has ended
-// since the first beat is one check; a minute without a beat is one of unavailability and part of a gap.
+// The service levels of the last 30 UTC days, from the service's own records. Only this module computes them: the
+// status page, the operation view and the dashboard show these figures. The figures: the duration of verification and
+// settling, the share of settlements that ended within two ledgers, and the minutes in which any replica could write to
+// the database. Each minute that has ended since the first beat is one check; a minute without a beat counts as
+// unavailable and belongs to a gap.
 import { Clock, Context, Duration, Effect, Exit, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../actor/Actor.ts"
 
-/** What is reported. */
+/** Number of reported days. */
 export const daysReported = 30
 const millisPerMinute = 60_000
 const millisPerDay = 86_400_000
-/** Several beats fall into each minute, so that a late turn misses none. */
+/** Several beats fall into each minute, so that a late turn does not miss one. */
 const beatEvery = "20 seconds"
 /** Ledgers within which a settlement should have ended. */
 const ledgersTarget = 2
-/** Gaps that are listed, the newest first. */
+/** Maximum number of listed gaps, the newest first. */
 const gapsMax = 50
-/** The figures scan a month of settlements: an answer is kept this many times what it took to read, within bounds. */
+/**
+ * The figures scan a month of settlements: an answer is cached for this many times the duration of its read, within
+ * bounds.
+ */
 const keptFactor = 100
 const keptMin = Duration.seconds(10)
 const keptMax = Duration.minutes(5)
@@ -33,30 +37,30 @@ export interface Day {
   readonly day: string
   /** Minutes that have ended since the first beat; 0 on days before it. */
   readonly checks: number
-  /** Those in which a replica could write. */
+  /** The minutes in which a replica could write. */
   readonly met: number
 }
 
 export interface Levels {
-  /** The first UTC day's beginning. */
+  /** Beginning of the first UTC day. */
   readonly since: Date
   /** The first minute that was checked; null before the first. */
   readonly observedFrom: Date | null
   readonly settlements: bigint
-  /** Those that settled: the times to settle are theirs. */
+  /** Number of settled payments; the times to settle are theirs. */
   readonly settled: bigint
   /** Milliseconds; null without any. */
   readonly verifyP95: number | null
   readonly settleP50: number | null
   readonly settleP95: number | null
-  /** Of those that ended, the share that ended within two ledgers of its record; null without any. */
+  /** Of the settlements that ended, the share that ended within two ledgers of their record; null without any. */
   readonly endedInTwoLedgers: number | null
   /** Of outcomes with a count of endpoints, the share that two endpoints showed; null without any. */
   readonly confirmedByTwo: number | null
-  /** The sums over the days. */
+  /** The sums over all days. */
   readonly checks: number
   readonly met: number
-  /** The oldest first, one for each day reported. */
+  /** The oldest first, one for each reported day. */
   readonly days: ReadonlyArray<Day>
   readonly gaps: ReadonlyArray<Gap>
 }
@@ -82,7 +86,7 @@ const figuresOf = (sql: SqlClient.SqlClient, since: Date) =>
 const minutesOf = (day: number, from: number, to: number): number =>
   Math.max(0, Math.min(day + millisPerDay, to) - Math.max(day, from)) / millisPerMinute
 
-/** The current minute is no check until it has ended. */
+/** The current minute counts as a check only after it has ended. */
 const checksOf = (sql: SqlClient.SqlClient, since: Date, until: Date) =>
   Effect.map(
     sql<{ readonly day: string; readonly met: number; readonly first: Date }>`select
@@ -116,7 +120,7 @@ const gapsOf = (sql: SqlClient.SqlClient, since: Date, until: Date) =>
 export class ServiceLevels extends Context.Service<
   ServiceLevels,
   {
-    /** Kept for ten seconds to five minutes, the longer the more there is to read. */
+    /** Cached for ten seconds to five minutes, longer if the read takes longer. */
     readonly read: Effect.Effect<Levels, SqlError.SqlError>
   }
 >()("tollkeeper/settlement/ServiceLevels") {

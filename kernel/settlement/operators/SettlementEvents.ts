@@ -16,19 +16,21 @@ import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 const pollEvery = Duration.seconds(1)
 /** The first waiter wakes the poll. */
 const idleInterval = Duration.minutes(1)
-/** Batch size when reading back in time: a window costs what it holds, not what the journal holds. */
+/** Batch size when reading back in time: the cost depends on the window's facts, not on the journal's. */
 const pollBackMax = 1_000
 
 /** A page of the journal. */
 export interface EventPage {
   readonly events: ReadonlyArray<SettlementEvent>
-  /** Where the next page begins. */
+  /** The cursor of the next page. */
   readonly next: JournalCursor
-  /** There is nothing after this page yet. A page may have fewer events than facts: settlements leave by age first. */
+  /**
+   * There is nothing after this page yet. A page may have fewer events than facts: old settlements are deleted first.
+   */
   readonly isEnd: boolean
   /**
-   * The journal went back since the cursor was given: this page begins here, at the last position that its epoch and
-   * the journal's have in common.
+   * The journal went back since the cursor was issued: this page begins here, at the last position that its epoch and
+   * the journal have in common.
    */
   readonly rewoundTo: JournalCursor | undefined
 }
@@ -37,18 +39,18 @@ export interface SettlementEvent extends JournalCursor {
   /** `settlement.recorded`, `settlement.settled`, and so on. */
   readonly type: string
   readonly at: Date
-  /** As it is when it is read; never older than the event. */
+  /** Its state at the read; never older than the event. */
   readonly settlement: SettlementRecord
 }
 
 interface EventRow extends Omit<SettlementRow, "id"> {
   readonly epoch: bigint
   readonly resumes_at: bigint
-  /** Null, like what follows, when there is no fact. */
+  /** Null without a fact, like the following fields. */
   readonly position: bigint | null
   readonly type: string
   readonly told_at: Date
-  /** Null when the fact's settlement has left by age. */
+  /** Null if the fact's settlement was deleted by age. */
   readonly id: string | null
 }
 
@@ -56,7 +58,7 @@ interface EventRow extends Omit<SettlementRow, "id"> {
 interface PollBack {
   readonly seen: number
   readonly lowest: bigint | null
-  /** Of those that are not too old. */
+  /** Number of facts that are not too old. */
   readonly recent: number
   readonly first: bigint | null
 }
@@ -68,7 +70,7 @@ export interface Whose {
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
-/** The condition on facts that are theirs. */
+/** The condition that selects their facts. */
 const factsOf =
   (sql: SqlClient.SqlClient) =>
   ({ principal }: Whose) =>
@@ -86,7 +88,7 @@ const wake = (attending: ReadonlyMap<Queue.Queue<void>, string | undefined>, pri
 
 const pageOf = (rows: ReadonlyArray<EventRow>, cursor: JournalCursor, limit: number): EventPage => {
   const { epoch, resumes_at: resumesAt } = rows[0]!
-  // Without an epoch the journal is being restored: keep the cursor until its facts are known.
+  // Without an epoch the journal is being restored: keep the cursor until its facts are readable.
   if (epoch === 0n) return { events: [], next: cursor, isEnd: true, rewoundTo: undefined }
   const facts = rows.filter(({ position }) => position !== null)
   const events = facts.flatMap(({ id, position, told_at: at, type, ...row }) =>
@@ -105,11 +107,13 @@ export class SettlementEvents extends Context.Service<
   {
     /** Events after a cursor, in order, of at most `limit` facts. */
     readonly after: (whose: Whose, cursor: JournalCursor, limit: number) => Sql<EventPage>
-    /** The cursor before the first event that is not older than `at`; the journal's end when there is none. */
+    /** The cursor before the first event at or after `at`; the journal's end without one. */
     readonly before: (whose: Whose, at: Date) => Sql<JournalCursor>
     /** The journal's end. */
     readonly end: Sql<JournalEnd>
-    /** Registers a waiter; the effect it returns ends when one of its principals' facts was published since. */
+    /**
+     * Registers a waiter. The returned effect ends as soon as a fact of one of its principals has been published since.
+     */
     readonly attend: (whose: Whose) => Effect.Effect<Effect.Effect<void>, never, Scope.Scope>
   }
 >()("tollkeeper/settlement/SettlementEvents") {

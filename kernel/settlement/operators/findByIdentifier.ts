@@ -1,9 +1,9 @@
-// Finds settlements by their payment identifier, of any principal: for an operator who has a caller's report and no
+// Finds settlements of any principal by their payment identifier: for an operator who has a caller's report without a
 // hash. An identifier is unique for one principal, recipient and payer, so several settlements may have the same one.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** A settlement as far as a search shows it. */
+/** The fields of a settlement in a search result. */
 export interface IdentifiedSettlement {
   readonly innerHash: string
   readonly state: string
@@ -13,7 +13,7 @@ export interface IdentifiedSettlement {
 /** The form of a payment identifier (x402 `payment-identifier`). */
 export const isIdentifier = (text: string): boolean => /^[A-Za-z0-9_-]{16,128}$/.test(text)
 
-/** Exact matches, the newest first; what is no identifier has none. */
+/** Exact matches, the newest first; empty for text that is not an identifier. */
 export const findByIdentifier = Effect.fn("findByIdentifier")(function* (identifier: string, limit: number) {
   const sql = yield* SqlClient.SqlClient
   if (!isIdentifier(identifier)) return []

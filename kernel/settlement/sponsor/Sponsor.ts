@@ -1,7 +1,7 @@
 // Watches whether settlements can be recorded and paid for: whether the database accepts writes, the balances of
-// sponsor and channels, the maximum cost of open settlements, the channels, and the inclusion fee. A check is free and
-// takes no statement while there is no problem; while there is one the state is read anew, a few times a second at
-// most, so that it recovers with the next request. No payment then holds a channel for an authorization's life only to
+// sponsor and channels, the maximum cost of open settlements, the channels, and the inclusion fee. While there is no
+// problem a check is free and runs no statement. During a problem the state is read again, a few times a second at
+// most, so that it recovers with the next request. So no payment holds a channel for its authorization's life only to
 // find that the sponsor is empty.
 import { Context, Duration, Effect, Layer, Option, Schedule, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
@@ -20,21 +20,21 @@ import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
 /** Maximum accounts of one RPC call. */
 const accountsMax = 200
-/** Minimum interval of reading open costs and channels while there is no problem; accounts are read less often. */
+/** Minimum interval of reads of open costs and channels while there is no problem; accounts are read less often. */
 const readMillis = 1_000
 const accountsMillis = 5_000
-/** Between two readings while something is missing and a payment asks. */
+/** Interval between two readings while something is missing and a payment asks. */
 const againMillis = 100
 /** How long a request waits for a reading that may change its answer. */
 const patience = Duration.millis(500)
-/** A first start completes within seconds; only a problem that lasts longer is warned of. */
+/** A first start completes within seconds; only a problem that lasts longer causes a warning. */
 const warnAfterMillis = 10_000
-/** How long after its start a process lets payments wait for the channels that it is opening. */
+/** Time after its start in which a process lets payments wait for channels that it is opening. */
 const openingMillis = 20_000
 const openingPolls = Schedule.spaced("200 millis")
-/** How long the start waits for a first reading, to say whether payments are paid for. */
+/** How long the start waits for a first reading, to report whether payments are paid for. */
 const startWait = Duration.seconds(2)
-/** The longest time between two readings without a new ledger, and while there is no problem and no payment. */
+/** Longest time between two readings without a new ledger, and while there is no problem and no payment. */
 const every = Duration.seconds(5)
 const everyUnattended = Duration.seconds(30)
 
@@ -46,7 +46,7 @@ interface Reading {
   readonly accounts: ReadonlyMap<string, LedgerAccount>
 }
 
-/** Reads what is owed and which channels there are; the accounts too when they are not given. */
+/** Reads the open costs and the channels; also the accounts if they are not given. */
 const makeReader = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const network = yield* Network
@@ -76,7 +76,7 @@ const makeReader = Effect.gen(function* () {
       from kernel_settlements where network = ${network.id} and sponsor = ${signer.sponsor}
         and state in ('prepared', 'submitted')`
     const { addresses, age, open, owed } = stored!
-    // A channel that is new has not been read.
+    // A new channel has not been read yet.
     const isKnown = known !== undefined && addresses.every((address) => known.accounts.has(address))
     const accounts = isKnown ? known.accounts : yield* readAccounts([signer.sponsor, ...addresses])
     const sponsor = accounts.get(signer.sponsor)
@@ -97,13 +97,13 @@ const makeReader = Effect.gen(function* () {
   })
 })
 
-/** The last reading, and when it is made again. */
+/** The last reading, and the time of the next one. */
 const makeReadings = Effect.gen(function* () {
   const read = yield* makeReader
   const one = yield* Semaphore.make(1)
   let reading: Reading | undefined
 
-  /** Reads what is owed when that is old, and the accounts when they are. */
+  /** Reads the open costs if they are old, and the accounts if those are. */
   const refresh = one.withPermits(1)(
     Effect.gen(function* () {
       const now = yield* monotonicMillis
@@ -113,7 +113,7 @@ const makeReadings = Effect.gen(function* () {
     })
   )
 
-  /** Reads everything again: nothing that was read before the call is left, and no two readings are close. */
+  /** Reads everything again: it keeps nothing from before the call, and spaces the readings. */
   const readAgain = Effect.gen(function* () {
     const asked = yield* monotonicMillis
     yield* one.withPermits(1)(
@@ -140,11 +140,13 @@ interface Note {
   readonly problem: string | undefined
   readonly since: number
   isSaid: boolean
-  /** A problem was warned of since settlements could last be paid for: this one, or one that it came to be. */
+  /**
+   * A warning was logged since settlements could last be paid for: of this problem, or of one that developed into it.
+   */
   hasBegun: boolean
 }
 
-/** The last result of each scheme that was checked. A lasting problem is warned of once, and its end logged. */
+/** The last result of each scheme that was checked. A lasting problem is logged once as a warning, and its end once. */
 const makeNotes = () => {
   const found = new Map<string, Note>()
   const note = Effect.fnUntraced(function* (scheme: string, error: string | undefined) {
@@ -176,7 +178,7 @@ interface SponsorReadings {
   readonly status: () => SponsorStatus | undefined
 }
 
-/** Why only an operator can have payments paid for, after a first reading if that comes shortly. */
+/** The reason why only an operator can fix the sponsor's funding, after a first reading if it arrives soon. */
 const makeUnfunded = Effect.fnUntraced(function* ({ refresh, status: last }: SponsorReadings) {
   const { developmentAutoFund, feeCeilings, friendbotUrl } = yield* Network
   const { sponsor } = yield* Signer
@@ -191,25 +193,28 @@ const makeUnfunded = Effect.fnUntraced(function* ({ refresh, status: last }: Spo
 export class Sponsor extends Context.Service<
   Sponsor,
   {
-    /** Why no settlement of a scheme can be paid for now, as a sentence; None when one can, or nothing is known yet. */
+    /**
+     * The reason why no settlement of a scheme can be paid for now, as a sentence; None if one can, or before the first
+     * reading.
+     */
     readonly problem: (scheme: string) => Effect.Effect<Option.Option<string>>
     /**
-     * The same for a payment: a remote signer is probed first, and in the first seconds of a process channels that are
-     * being opened are waited for.
+     * The same for a payment: it probes a remote signer first, and in the first seconds of a process waits for channels
+     * that are being opened.
      */
     readonly unable: (scheme: string) => Effect.Effect<Option.Option<string>>
-    /** Why nothing can be recorded now, not even that a success was given. */
+    /** The reason why nothing can be recorded now, not even the delivery of a success. */
     readonly unrecordable: Effect.Effect<Option.Option<string>>
-    /** The same as of the last write, for an answer that failed or is late: nothing is tried. */
+    /** The same by the last write, for an answer that failed or is late: it tries no write. */
     readonly knownUnrecordable: Effect.Effect<Option.Option<string>>
     /**
-     * For the start: why nothing is paid for until an operator funds the sponsor; None when it has enough, a faucet
-     * funds it, or the ledger did not answer shortly.
+     * For the start: the reason why no payment is paid for until an operator funds the sponsor. None if it has enough,
+     * a faucet funds it, or the ledger did not answer soon.
      */
     readonly unfunded: Effect.Effect<Option.Option<string>>
-    /** What was last read; None before the first reading. */
+    /** The last reading; None before the first. */
     readonly status: Effect.Effect<Option.Option<SponsorStatus>>
-    /** A node said that the sponsor cannot pay: its account is read again immediately. */
+    /** Call this after a node reports that the sponsor cannot pay: its account is read again immediately. */
     readonly suspect: Effect.Effect<void>
   }
 >()("tollkeeper/settlement/Sponsor") {
@@ -232,7 +237,7 @@ export class Sponsor extends Context.Service<
       })
 
       const problem = Effect.fnUntraced(function* (scheme: string) {
-        // Nothing that is read of the sponsor matters while nothing can be recorded.
+        // While nothing can be recorded, the state of the sponsor does not matter.
         const unwritable = yield* writes.problem
         if (unwritable !== undefined) return Option.some(unwritable)
         let found = yield* errorOf(scheme)
@@ -287,7 +292,7 @@ export class Sponsor extends Context.Service<
     })
   )
 
-  /** A sponsor that can always pay, for tests of what is above it. */
+  /** A sponsor that can always pay, for tests of the code above it. */
   static readonly layerAble = Layer.succeed(Sponsor, {
     problem: () => Effect.succeedNone,
     unable: () => Effect.succeedNone,

@@ -1,12 +1,12 @@
-// The sponsor's own transactions as the database keeps them: recorded before they are sent, one open at a time, by a
-// unique index, and ended once.
+// The sponsor's own transactions in the database: recorded before they are sent, one open at a time by a unique index,
+// and ended once.
 import { Context, Data, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../config/Network.ts"
 import { inTransaction } from "../../database/Database.ts"
 import { Signer } from "../../signer/Signer.ts"
 
-/** What failed would fail again: the next attempt waits. */
+/** A failed transaction would fail again, so the next attempt waits. */
 const restSeconds = 60
 
 export interface OpenTransaction {
@@ -20,9 +20,9 @@ export interface NewTransaction {
   readonly purpose: string
   readonly envelope: Uint8Array
   readonly ledgerMax: number
-  /** Channels that it merges. */
+  /** Channels that the transaction merges. */
   readonly merged: ReadonlyArray<string>
-  /** The newest transaction when it was decided on. */
+  /** The newest transaction at the time of the decision. */
   readonly after: string | undefined
 }
 
@@ -35,20 +35,20 @@ export class SponsorJournal extends Context.Service<
   SponsorJournal,
   {
     readonly open: Sql<Option.Option<OpenTransaction>>
-    /** Ends the open one; what it cost and where it landed, as far as that is known. */
+    /** Ends the open transaction; its cost and its ledger, if available. */
     readonly end: (
       hash: string,
       state: "landed" | "failed" | "expired",
       feeStroops: bigint | null,
       ledger: number | null
     ) => Sql<void>
-    /** The newest one: its hash, and the newest ledger that any of them is known to have landed in, else 0. */
+    /** The newest transaction: its hash, and the newest ledger in which any of them landed, else 0. */
     readonly last: Sql<{ readonly hash: string | undefined; readonly ledger: number }>
-    /** How many have expired since one did not, of the last two; None while the last failure is fresh. */
+    /** The number of expired transactions in a row, among the last two; None shortly after a failure. */
     readonly expiredOfLate: Sql<Option.Option<number>>
     /**
-     * Records a transaction and claims the channels it merges: they can be neither leased nor required again, and a
-     * holder's lease of one is lost. False when another is open or came in between, or a channel is not idle.
+     * Records a transaction and claims the channels it merges: they can be neither leased nor required again, and an
+     * existing lease of one is lost. False if another transaction is open or came in between, or a channel is not idle.
      */
     readonly record: (transaction: NewTransaction) => Sql<boolean>
   }

@@ -1,7 +1,7 @@
-// The sponsor's own transactions, journaled before they are sent and followed to their outcome like settlements. At
-// most one is open at a time, by a unique index, so the sponsor's sequence number is never guessed and two replicas
-// never both use it. One that was not included in the ledgers of its life is bid for higher the next time; after a
-// failure there is a pause.
+// The sponsor's own transactions, journaled before they are sent and followed to their outcome like settlements. A
+// unique index allows only one open transaction at a time, so the sponsor's sequence number is never guessed and two
+// replicas never both use it. After a transaction that was not included in the ledgers of its life, the next one bids
+// higher; after a failure there is a pause.
 import { Context, Effect, Layer, Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import type { SqlError } from "effect/sql"
@@ -14,11 +14,11 @@ import { decodeEnvelope, plainIn, type SponsorOperation, sponsorTransaction } fr
 import { type OpenTransaction, SponsorJournal } from "./SponsorJournal.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** Ledgers a sponsor transaction may wait for its inclusion. */
+/** Ledgers that a sponsor transaction may wait for its inclusion. */
 const lifeLedgers = 30
 /**
- * Offered for each operation: ten times the network's minimum, ten times more after each that expired, as far as the
- * signer lets it.
+ * Bid for each operation: ten times the network's minimum, ten times more after each expired transaction, up to the
+ * signer's limit.
  */
 const feeStroopsMin = 1_000n
 
@@ -27,7 +27,7 @@ const bidAfter = (expired: number): bigint => {
   return stroops < sponsorStroopsPerOperationMax ? stroops : sponsorStroopsPerOperationMax
 }
 
-/** The number that a recorded transaction uses. */
+/** The sequence number of a recorded transaction. */
 const sequenceOf = ({ envelope }: OpenTransaction) =>
   Effect.map(Effect.orDie(decodeEnvelope(Base64.encode(envelope))), (decoded) => {
     const transaction = plainIn(decoded)
@@ -39,13 +39,12 @@ type ErrorBody = SqlError.SqlError | LedgerUnavailable | SignerRefused
 export class SponsorTransactions extends Context.Service<
   SponsorTransactions,
   {
-    /** Follows the open one, if any: true when none is open any more. Sends it again while it may still land. */
+    /** Follows the open transaction, if any; returns true once none is open. Sends it again while it may still land. */
     readonly settleOpen: Effect.Effect<boolean, ErrorBody>
     readonly last: SponsorJournal["Service"]["last"]
     /**
-     * Records and sends a transaction; does nothing while another is open, soon after one failed, when a channel to
-     * merge is not idle, or when `after` is not the newest one any more: the decision was made without seeing its
-     * effect.
+     * Records and sends a transaction. Does nothing while another is open, soon after a failure, if a channel to merge
+     * is not idle, or if `after` is no longer the newest transaction: then the decision was made without its effect.
      */
     readonly submit: (
       purpose: string,
@@ -63,7 +62,7 @@ export class SponsorTransactions extends Context.Service<
       const clock = yield* LedgerClock
       const believed = (latestLedger: number) => withinLedgerBound(clock, latestLedger)
 
-      /** Beyond the node's history; the sponsor's number shows whether it landed. Its cost is not known. */
+      /** Older than the node's history: the sponsor's number shows whether it landed. Its cost stays unknown. */
       const endForgotten = Effect.fnUntraced(function* (open: OpenTransaction) {
         const own = yield* sequenceOf(open)
         const { accounts, latestLedger } = yield* rpc.accounts([signer.sponsor])
@@ -117,7 +116,7 @@ export class SponsorTransactions extends Context.Service<
         const signed = yield* signer.signSponsor(transaction)
         const merged = operations.flatMap((one) => (one._tag === "Merge" ? [one.account] : []))
         const envelope = Result.getOrThrow(Base64.decode(signed.envelope))
-        // Another replica may have one open, and this one would use the same number.
+        // Another replica may have an open transaction, and this one would use the same number.
         if (yield* journal.record({ hash: signed.hash, purpose, envelope, ledgerMax, merged, after }))
           yield* rpc.send(signed.envelope, signed.hash)
       }, withSpanIfSampled("SponsorTransactions.submit"))

@@ -3,37 +3,37 @@
 // network's inclusion fee must be within the bid's ceiling (rules 1).
 import { bidCeiling, type FeeCeilings } from "../../config/Network.ts"
 
-/** What was last read of the sponsor and what it owes. All amounts in stroops. */
+/** The last reading of the sponsor, and its open costs. All amounts in stroops. */
 export interface SponsorStatus {
-  /** Absent when the account is not on the ledger. */
+  /** Absent if the account is not on the ledger. */
   readonly account: { readonly balanceStroops: bigint; readonly reserveStroops: bigint } | undefined
-  /** The most that the open settlements may still cost. */
+  /** Maximum remaining cost of the open settlements. */
   readonly owedStroops: bigint
-  /** Channels with a key and a known number, and those of them whose account is on the ledger. */
+  /** Channels with a key and a known sequence number, and those of them with an account on the ledger. */
   readonly channelsReady: number
   readonly channelsUsable: number
-  /** The least that one of the usable channels has; absent when there is none. */
+  /** The smallest balance among the usable channels; absent without any. */
   readonly channelStroopsLeast: bigint | undefined
-  /** Settlements that are open, of all sponsors. */
+  /** Open settlements of all sponsors. */
   readonly open: number
-  /** Seconds since the oldest open settlement was recorded; absent when none is open. */
+  /** Seconds since the oldest open settlement was recorded; absent without one. */
   readonly oldestOpenSeconds: number | undefined
 }
 
-/** What the sponsor may still spend; below zero when it owes more than it has. */
+/** The amount that the sponsor may still spend; negative if it owes more than it has. */
 export const spendable = ({ account, owedStroops }: SponsorStatus): bigint =>
   account === undefined ? 0n : account.balanceStroops - account.reserveStroops - owedStroops
 
 /**
- * Whether all that is missing is on its way, as it is after a first start: the channels that this sponsor is about to
- * open, or its own account where a faucet funds it.
+ * Whether the missing parts will arrive by themselves, as after a first start: the channels that this sponsor is about
+ * to open, or its own account if a faucet funds it.
  */
 export const isOpening = (status: SponsorStatus, ceilings: FeeCeilings, isFundedByFaucet: boolean): boolean =>
   status.account === undefined
     ? isFundedByFaucet
     : status.channelsUsable === 0 && spendable(status) >= ceilings.totalStroopsMax
 
-/** Why a sponsor cannot pay for one more transaction, with the address to fund; nothing when it can. */
+/** The reason why a sponsor cannot pay for one more transaction, with the address to fund; undefined if it can. */
 export const fundingProblem = (
   status: SponsorStatus,
   { totalStroopsMax }: FeeCeilings,
@@ -44,7 +44,7 @@ export const fundingProblem = (
   return `the sponsor's balance does not cover another transaction; send XLM to ${sponsor}`
 }
 
-/** Why no settlement under these ceilings can be paid for now, as a sentence; nothing when one can. */
+/** The reason why no settlement under these ceilings can be paid for now, as a sentence; undefined if one can. */
 export const sponsorProblem = (
   status: SponsorStatus,
   askedStroops: bigint,

@@ -1,8 +1,8 @@
-// Maps the evidence for a settlement to a decision, as pure code. A settlement ends only by proof from the ledger: its
-// transaction was seen, or its channel's number and its authorization's nonce, read together from a node that is up to
-// date, leave one possibility. A hash that is merely absent proves nothing, and no answer to a submission, no clock and
-// no timeout ends it. The same function decides on the happy path, after a crash and in recovery; the table of proofs
-// is in `kernel/decisions/rules.md`, and `npm run model` checks it in every state of a small world.
+// Maps the evidence for a settlement to a decision, as pure code. A settlement ends only by proof from the ledger.
+// Either its transaction was seen, or its channel's number and its authorization's nonce, read together from an
+// up-to-date node, leave one possibility. A missing hash proves nothing, and a settlement never ends by an answer to a
+// submission, a clock or a timeout. The same function decides on the happy path, after a crash and in recovery; the
+// table of proofs is in `kernel/decisions/rules.md`, and `npm run model` checks it in every state of a small world.
 import { planSubmission, queueLedgers } from "./planSubmission.ts"
 import * as Ending from "./outcomes.ts"
 import type {
@@ -16,29 +16,32 @@ import type {
 } from "./Settlement.ts"
 
 /**
- * Ledgers past the expiry for which other nodes may still show what landed, about an hour; then an operator has to find
- * out.
+ * Ledgers past the expiry in which other nodes may still show a landed transaction, about an hour; then an operator has
+ * to find out.
  */
 export const unresolvedAfterLedgers = 720
 /**
- * Ledgers before the record in which one of ours may have used the authorization, two minutes: its own record was lost
- * with a database, and a node that was behind still showed the nonce unspent when the payment was recorded anew.
+ * Ledgers before the record in which one of our transactions may have used the authorization, two minutes. Its record
+ * was lost with a database, and a lagging node still showed the nonce unspent when the payment was recorded again.
  */
 const lostRecordLedgers = 24
-/** A recorded attempt that was not sent by then was lost with its process. */
+/** A recorded attempt without a submission after this time was lost with its process. */
 const unsentAfterMillis = 2_000
 
 const end = (outcome: Outcome): Decision => ({ _tag: "End", outcome })
 
-/** Whether the number was used at that snapshot, by any signer: a sequence number never goes back. */
+/** Whether any signer had used the number at that snapshot: a sequence number never goes back. */
 const hasPassed = (settlement: OpenSettlement, snapshot: SettlementSnapshot | undefined): boolean =>
   snapshot?.sequence !== undefined && snapshot.sequence >= settlement.channelSequence
 
-/** Absence means unspent only while the entry of a use would still live. */
+/** An absent entry means unspent only while the entry of a use would still live. */
 const isUnspent = ({ authorizationExpiresLedger }: OpenSettlement, { ledger, nonce }: SettlementSnapshot): boolean =>
   nonce === "unspent" && ledger <= authorizationExpiresLedger
 
-/** Decides by the known evidence. Evidence that is present already is not requested again: it does not suffice yet. */
+/**
+ * Decides by the available evidence. It does not request evidence again that is already present: that does not suffice
+ * yet.
+ */
 export const decide = (settlement: OpenSettlement, evidence: Evidence, options: DecideOptions): Decision => {
   const { seen, snapshot } = evidence
   if (seen._tag === "Included") {
@@ -55,42 +58,42 @@ export const decide = (settlement: OpenSettlement, evidence: Evidence, options: 
   )
 }
 
-/** Sent in this very ledger: nothing can be included yet. Not sent yet: the process that recorded it is about to. */
+/** Sent in this very ledger: nothing can be included yet. Not sent yet: the recording process is about to send it. */
 export const isDue = (
   { attempts, recordedLedger }: OpenSettlement,
   now: { readonly sequence: number; readonly millisSinceRecord: number }
 ): boolean => {
   const newest = attempts.at(-1)
   const ofRecord = newest?.sentLedger === undefined ? (newest?.recordedLedger ?? 0) : recordedLedger
-  // A record of a future ledger was made by the answer of a wrong node.
+  // A record with a future ledger came from a wrong node's answer.
   if (ofRecord > now.sequence + queueLedgers) return true
   if (newest?.sentLedger !== undefined) return now.sequence > recordedLedger
-  // By the ledger as well as by the clock, which may be wrong.
+  // By the ledger as well as by the clock, because the clock may be wrong.
   return now.millisSinceRecord >= unsentAfterMillis || now.sequence > ofRecord + 1
 }
 
 const hasSucceeded = ({ executed, kind }: Landed): boolean => kind === "payment" && executed.succeeded
 
-/** The payment failed on the ledger, or the no-op took its number. Whether money moved is the nonce's to say. */
+/** The payment failed on the ledger, or the no-op took its number. The nonce decides whether money moved. */
 const landedFailed = (settlement: OpenSettlement, evidence: Evidence, landed: Landed): Decision => {
   const { snapshot } = evidence
   if (snapshot === undefined) return { _tag: "ReadSnapshot" }
-  // A snapshot older than its inclusion does not show the nonce after it.
+  // A snapshot from before its inclusion does not show the nonce after it.
   if (snapshot.ledger < landed.executed.ledger) return freeOrWait(settlement, evidence, landed.executed.ledger, landed)
   return snapshot.nonce === "none" || isUnspent(settlement, snapshot)
     ? end(Ending.failedUnspent(settlement, landed, snapshot.nonce === "none"))
     : whereSpent(settlement, evidence, snapshot, landed)
 }
 
-/** The envelope cannot land any more: it has landed, and its hash is hidden, or another transaction took its number. */
+/** The envelope cannot land any more: it has landed and its hash is hidden, or another transaction took its number. */
 const numberPassed = (settlement: OpenSettlement, evidence: Evidence, options: DecideOptions): Decision => {
   const { seen, snapshot } = evidence
   if (snapshot === undefined) return { _tag: "ReadSnapshot" }
-  // What the nonce was before the number passed says nothing of what landed.
+  // The state of the nonce before the number passed does not show whether the transaction landed.
   const isGone = snapshot.sequence === undefined && snapshot.ledger >= settlement.authorizationExpiresLedger
   if (!isGone && !hasPassed(settlement, snapshot)) return freeOrWait(settlement, evidence, snapshot.ledger, undefined)
   if (isGone || !isUnspent(settlement, snapshot)) return whereSpent(settlement, evidence, snapshot, undefined)
-  // While there is time, a node that has reached this ledger may still show what landed, and what it cost.
+  // While there is time, a node that has reached this ledger may still show the landed transaction and its cost.
   const isEarly = seen.latestLedger < snapshot.ledger
   const isTime = settlement.authorizationExpiresLedger - snapshot.ledger > queueLedgers
   if (isEarly && isTime) return freeOrWait(settlement, evidence, snapshot.ledger, undefined)
@@ -101,9 +104,9 @@ const numberPassed = (settlement: OpenSettlement, evidence: Evidence, options: D
 
 /**
  * The number is used and the nonce unspent, in one snapshot: no money moved, and no envelope of the settlement can
- * land. It was used by another transaction when no node ever accepted one of the settlement's and the last answer was
- * that its number is wrong, or when that other transaction is seen; otherwise the settlement's own may have landed and
- * failed, and it is not rebuilt.
+ * land. Another transaction used the number in two cases: no node ever accepted one of the settlement's and the last
+ * answer was that its number is wrong, or that other transaction was seen. Otherwise the settlement's own may have
+ * landed and failed, and it is not rebuilt.
  */
 const rebuildOrEnd = (settlement: OpenSettlement, { search }: Evidence, ledger: number): Decision => {
   const { attempts, recordedLedger } = settlement
@@ -122,10 +125,10 @@ const boundPassed = (settlement: OpenSettlement, evidence: Evidence): Decision =
   const { snapshot } = evidence
   if (snapshot === undefined || snapshot.ledger < settlement.authorizationExpiresLedger) return { _tag: "ReadSnapshot" }
   const { ledger, nonce, sequence } = snapshot
-  // An account that is gone no longer shows whether its number was used before.
+  // A removed account no longer shows whether its number was used before.
   if (sequence === undefined) return whereSpent(settlement, evidence, snapshot, undefined)
   const expired = Ending.expired(settlement, sequence, ledger)
-  // Its own transaction never landed. One of ours whose record was lost may have.
+  // Its own transaction never landed. One of our other transactions, with a lost record, may have landed.
   if (nonce === "none" || nonce === "unknown" || isUnspent(settlement, snapshot)) return end(expired)
   const use = useOf(settlement, nonce)
   if (evidence.search === undefined) return { _tag: "Search", ...use.range }
@@ -134,18 +137,18 @@ const boundPassed = (settlement: OpenSettlement, evidence: Evidence): Decision =
   if (spending?._tag === "Elsewhere" && spending.ledger >= use.range.fromLedger)
     return end(Ending.spentUnused(expired, spending))
   const late = evidence.seen.latestLedger - settlement.authorizationExpiresLedger
-  // The nonce was certainly used; a scan that does not show by which transaction has missed it.
+  // The nonce was certainly used; a scan that does not show the transaction has missed it.
   if (use.isDated) return late >= unresolvedAfterLedgers ? end(Ending.unresolved(undefined, ledger)) : { _tag: "Wait" }
-  // Nothing used it, or no node has the ledgers that show it.
+  // Either nothing used it, or no node has the ledgers of its use.
   const isSearched = searched.toLedger >= use.range.toLedger
   const patience = searched.toLedger < searched.fromLedger ? lostRecordLedgers : unresolvedAfterLedgers
   return isSearched || late >= patience ? end(expired) : { _tag: "Wait" }
 }
 
-/** Where the use of a nonce is searched: in the ledger that its entry names, else in every one of the life. */
+/** The ledgers to search for the use of a nonce: the ledger in its entry, else every ledger of the life. */
 const useOf = (settlement: OpenSettlement, nonce: SettlementSnapshot["nonce"]) => {
   const { authorizationExpiresLedger, recordedLedger } = settlement
-  // A use after the expiry was another authorization's, with the same nonce: it says nothing of this one.
+  // A use after the expiry belongs to another authorization with the same nonce, and does not decide about this one.
   return typeof nonce === "number" && nonce <= authorizationExpiresLedger
     ? { isDated: true, range: { fromLedger: nonce, toLedger: nonce, before: 0 } }
     : {
@@ -154,7 +157,7 @@ const useOf = (settlement: OpenSettlement, nonce: SettlementSnapshot["nonce"]) =
       }
 }
 
-/** The nonce is spent, or too old to be seen unspent: the transaction that used it decides, when it can be shown. */
+/** The nonce is spent, or too old to be seen unspent: the transaction that used it decides, if we can find it. */
 const whereSpent = (
   settlement: OpenSettlement,
   evidence: Evidence,
@@ -174,7 +177,7 @@ const whereSpent = (
   if (spending?._tag === "Ours") return end(Ending.settledByOurs(spending, landed, ledger))
   const isWhole = search.fromLedger <= fromLedger && search.toLedger >= toLedger
   if (!isWhole) return freeOrWait(settlement, evidence, ledger, landed)
-  // A use before the record was of another authorization: of an undated nonce it says nothing of this one.
+  // A use before the record belongs to another authorization: with an undated nonce it does not decide about this one.
   if (spending?._tag === "Elsewhere" && spending.ledger >= fromLedger)
     return end(Ending.spentElsewhere(landed, ledger, spending))
   // Every ledger of the authorization's life was scanned, and none used it.
@@ -183,7 +186,7 @@ const whereSpent = (
     : freeOrWait(settlement, evidence, ledger, landed)
 }
 
-/** No proof yet: the channel is released, and the settlement waits for a proof, and in the end for an operator. */
+/** No proof yet: the channel is released, and the settlement waits for a proof, and finally for an operator. */
 const freeOrWait = (
   settlement: OpenSettlement,
   { seen }: Evidence,

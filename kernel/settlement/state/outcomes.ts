@@ -5,7 +5,7 @@ import type { Landed, OpenSettlement, Outcome, Search, SpentBy } from "./Settlem
 const aliveUntil = (settlement: OpenSettlement): string =>
   `the authorization lives until ledger ${settlement.authorizationExpiresLedger}`
 
-/** What is known of a transaction of the settlement that landed; without one, it may have landed unseen. */
+/** The result of the settlement's landed transaction; without one, it may have landed unseen. */
 const whatLanded = (landed: Landed | undefined, ledger: number) =>
   landed === undefined
     ? ({
@@ -73,7 +73,7 @@ export const failedDead = (landed: Landed | undefined, ledger: number): Outcome 
   message: `${whyFailed(landed)}; the authorization was never used and is dead`
 })
 
-/** A transaction of ours other than the recorded one moved the money: the record of it was lost. */
+/** Another transaction of ours than the recorded one moved the money: its record was lost. */
 export const settledByOurs = (
   { executed, amountTransferred: moved }: Extract<Search["spending"], { readonly _tag: "Ours" }>,
   landed: Landed | undefined,
@@ -104,13 +104,13 @@ export const paidByLost = (
   channel: expired.channel
 })
 
-/** What used an authorization, in a sentence. Whether money moved by it, and how much, its transaction shows. */
+/** The use of an authorization, in a sentence. Only its transaction shows whether money moved, and how much. */
 export const spentText = ({ isOurs, transaction }: SpentBy): string =>
   isOurs
     ? `the authorization was used in transaction ${transaction} of this facilitator, under other terms`
     : `the authorization was used in transaction ${transaction}, which this facilitator did not send`
 
-/** The transaction that such a sentence names. */
+/** The transaction in such a sentence. */
 export const spentIn = (message: string): string | undefined =>
   /^the authorization was used in transaction ([0-9a-f]{64})/.exec(message)?.[1]
 
@@ -123,7 +123,7 @@ export const spentElsewhere = (landed: Landed | undefined, ledger: number, by: S
   message: spentText(by)
 })
 
-/** The same, when the settlement's own transaction never landed: the payer has paid, and not through us. */
+/** The same, if the settlement's own transaction never landed: the payer has paid, but not through us. */
 export const spentUnused = (expired: Outcome, by: SpentBy): Outcome => ({
   ...expired,
   state: "failed",
@@ -144,7 +144,7 @@ export const expired = (settlement: OpenSettlement, sequence: bigint, ledger: nu
   message:
     `the transaction was not included by ledger ${settlement.authorizationExpiresLedger}; ` +
     "the authorization is dead",
-  // A number that is not the one just before ours was never rightly known.
+  // A number other than the one just before ours was recorded wrongly.
   channel: { sequenceUsed: sequence === settlement.channelSequence - 1n ? false : undefined, ledger }
 })
 

@@ -1,18 +1,18 @@
-// Plans submissions while a settlement's transaction can still be included: identical bytes are sent once a ledger, one
-// later when a node has them in its queue; the bid rises when the network's fee does or the queue does not move; and a
-// no-op takes the number only of a transaction that the network can never accept.
+// Plans submissions while a settlement's transaction can still be included. Identical bytes are sent once per ledger,
+// one ledger later if a node has them in its queue. The bid rises when the network's fee rises or the queue does not
+// move. A no-op takes the number only of a transaction that the network can never accept.
 import type { Attempt, DecideOptions, Decision, OpenSettlement } from "./Settlement.ts"
 
-/** Ledgers an attempt may stay unseen before a node has dropped it from its queue. */
+/** Ledgers that an attempt may stay unseen before we assume that a node has dropped it from its queue. */
 export const queueLedgers = 4
-/** Ledgers in which what a node has queued may be included before the same bytes are offered again. */
+/** Ledgers in which a queued transaction may be included before we offer the same bytes again. */
 const queuedFor = 1
 /** Ledgers after which a queued attempt is outbid once, tenfold. */
 const outbidAfterLedgers = 2
-/** Ledgers of refusals after which what can never be accepted is cancelled, if the bound is still this far away. */
+/** Ledgers of refusals after which an unacceptable transaction is cancelled, if the bound is still this far away. */
 const refusedLedgers = 6
 
-/** Refusals that no waiting, no bid and no other node will change: the envelope itself is invalid. */
+/** Refusals that neither waiting, nor a bid, nor another node can change: the envelope itself is invalid. */
 const hopelessCodes: ReadonlySet<string> = new Set([
   "txMalformed",
   "txMissingOperation",
@@ -29,17 +29,17 @@ const isRefused = ({ sentCode, sentStatus }: Attempt, code: string): boolean =>
 const isHopeless = ({ sentCode, sentStatus, taken }: Attempt): boolean =>
   sentStatus === "Error" && !taken && hopelessCodes.has(sentCode ?? "")
 
-/** A node answered at the last submission that it has it. */
+/** A node answered the last submission that it has the transaction. */
 const isQueued = ({ sentStatus }: Attempt): boolean => sentStatus === "Pending" || sentStatus === "Duplicate"
 
-/** The next bid: tenfold, to the ceiling; absent when there is none above the newest. */
+/** The next bid: ten times the newest, up to the ceiling; absent if none is above the newest. */
 const nextBid = (newest: Attempt, ceiling: bigint): bigint | undefined => {
   const higher = newest.inclusionStroops * 10n
   const bid = higher > ceiling ? ceiling : higher
   return bid > newest.inclusionStroops ? bid : undefined
 }
 
-/** Whether a higher bid is called for now. */
+/** Whether a higher bid is due. */
 const callsForBid = (newest: Attempt, payments: number, bid: bigint, waited: number): boolean => {
   if (isRefused(newest, "txInsufficientFee")) return true
   if (newest.sentStatus === "Error" && !newest.taken) return false
@@ -47,7 +47,7 @@ const callsForBid = (newest: Attempt, payments: number, bid: bigint, waited: num
   return waited >= queueLedgers || (payments === 1 && isTenfold && waited >= outbidAfterLedgers)
 }
 
-/** The attempt that is offered now: the no-op once there is one, else the newest payment. */
+/** The attempt to offer now: the no-op if there is one, else the newest payment. */
 const offered = (attempts: ReadonlyArray<Attempt>): Attempt | undefined =>
   attempts.find(({ kind }) => kind === "cancel") ?? attempts.findLast(({ kind }) => kind === "payment")
 
@@ -62,11 +62,11 @@ export const planSubmission = (
   if (newest.sentLedger === undefined) return { _tag: "Resend", attempt: newest }
   const { latestLedger } = known
   const waited = latestLedger - newest.recordedLedger
-  // Another signer may have used the number, or the transaction may have landed where this node does not see it.
+  // Another signer may have used the number, or the transaction may have landed without this node showing it.
   const isSuspect = isRefused(newest, "txBadSeq") || waited >= queueLedgers
   if (isSuspect && !known.isSnapshotKnown) return { _tag: "ReadSnapshot" }
-  // A queue that did not take it, or may have dropped it, is offered the same bytes once a ledger. What it took just
-  // before a ledger closed is in the next one, which is no reason to send it again.
+  // A queue that did not accept it, or may have dropped it, receives the same bytes once per ledger. A transaction that
+  // it accepted just before a ledger closed is in the next one, so it need not be sent again.
   const isOffered = latestLedger <= newest.sentLedger + (isQueued(newest) ? queuedFor : 0)
   const again: Decision = isOffered ? { _tag: "Wait" } : { _tag: "Resend", attempt: newest }
   if (newest.kind === "cancel" || !canSign) return again

@@ -1,4 +1,5 @@
-// Encoding of settlement rows: snake case, null, Date and decimal text of the database become this program's own forms.
+// Encoding of settlement rows: it converts the database's snake case, null, Date and decimal text to this program's
+// forms.
 import { Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Reservation } from "../../budget/Reservation.ts"
@@ -189,7 +190,7 @@ const termsRow = (settlement: SettlementTerms, { day, keyed, shard, stroops }: R
   budget_keyed: keyed
 })
 
-/** The row of a settlement that is born. */
+/** The row of a newly recorded settlement. */
 export const bornRow = (settlement: NewSettlement, reservation: Reservation) => ({
   ...termsRow(settlement, reservation),
   amount_max: settlement.amountMax.toString(),
@@ -203,7 +204,7 @@ export const bornRow = (settlement: NewSettlement, reservation: Reservation) => 
   traceparent: settlement.traceparent ?? null
 })
 
-/** The row of a settlement that is born and ended in one statement. */
+/** The row of a settlement that is recorded and ended in one statement. */
 export const adoptedRow = (settlement: AdoptedSettlement, charge: Reservation) => ({
   ...termsRow(settlement, charge),
   amount_max: settlement.amount.toString(),

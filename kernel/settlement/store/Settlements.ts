@@ -55,22 +55,24 @@ export interface SettlementRecord {
   readonly delivery: Delivery
   /** SHA-256 in hex of the `Idempotency-Key` of the call that received the success. */
   readonly deliveredKey?: string | undefined
-  /** Where in which trace it was recorded, as W3C's `traceparent`. */
+  /** The place in a trace where it was recorded, as W3C's `traceparent`. */
   readonly traceparent?: string | undefined
   /** Close time of `ledger`, once ended by a transaction. */
   readonly closedAt?: Date | undefined
   /** Attempts recorded so far, void ones included. */
   readonly attemptCount?: number | undefined
   readonly resourceUrl?: string | undefined
-  /** How many endpoints showed its outcome; absent while it is open, and for one that ended in an earlier version. */
+  /**
+   * The number of endpoints that showed its outcome; absent while it is open, and if it ended in an earlier version.
+   */
   readonly confirmations?: 1 | 2 | undefined
   /** True if it failed and its authorization may still be used. A later use corrects it. */
   readonly isWatched?: boolean | undefined
 }
 
-/** A failed settlement whose authorization may still be used. */
+/** A failed settlement with an authorization that may still be used. */
 export interface WatchedRecord extends SettlementRecord {
-  /** The ledger as of which it was seen unspent. */
+  /** The ledger at which it was seen unspent. */
   readonly watchAfter: number
 }
 
@@ -88,8 +90,8 @@ export interface Correction {
 }
 
 /**
- * Whether a caller has its success: no caller; one to which a process that lives is sending it; one whose answer has
- * left. A success that a dead process was sending is undelivered again.
+ * The delivery of its success: no caller has it; a live process is sending it to one; the answer has left. A success
+ * that a dead process was sending is undelivered again.
  */
 export type Delivery = "undelivered" | "given" | "confirmed"
 
@@ -100,7 +102,7 @@ export interface DeliveryClaim {
   readonly claim: bigint
 }
 
-/** How sending a claimed success ended: it left, or its connection was closed before. */
+/** The end of sending a claimed success: the answer left, or its connection was closed before. */
 export interface DeliveryEnd extends DeliveryClaim {
   readonly hasLeft: boolean
 }
@@ -149,10 +151,10 @@ export interface NewSettlement extends SettlementTerms {
   readonly recordedLedger: number
   /** Unix milliseconds until which the first caller waits. */
   readonly deadlineAt: number
-  /** The most the transaction may cost the sponsor: reserved now. */
+  /** The maximum cost of the transaction to the sponsor: reserved now. */
   readonly budgetStroops: bigint
   readonly attempt: NewAttempt
-  /** When it passed the steps before the record, Unix milliseconds of this process. */
+  /** Times of the steps before the record, Unix milliseconds of this process. */
   readonly steps?: { readonly askedAt: number; readonly verifiedAt: number; readonly leasedAt: number }
   readonly traceparent?: string | undefined
 }
@@ -162,9 +164,9 @@ export interface SentNote {
   readonly status: NonNullable<Attempt["sentStatus"]>
   /** The result code of a refusal. */
   readonly code: string | undefined
-  /** The newest ledger known then. */
+  /** The newest ledger at that time. */
   readonly ledger: number
-  /** The attempt's own: a database that lost its last commits gives the numbers of attempts again. */
+  /** The attempt's hash: a database that lost its last commits assigns the numbers of attempts again. */
   readonly outerHash?: string
 }
 
@@ -190,23 +192,23 @@ export interface OpenRecord extends SettlementRecord, OpenSettlement {
   readonly identifier: Option.Option<string>
   readonly sponsor: string
   readonly resourceFeeStroops: bigint
-  /** Those that may land. */
+  /** The attempts that may land. */
   readonly attempts: ReadonlyArray<Attempt>
-  /** The number of attempts when it was read, void ones included; each change names it as its precondition. */
+  /** The number of attempts at the read, void ones included; each change names it as its precondition. */
   readonly attemptCount: number
 }
 
 /** Result of ending a settlement. */
 export type ResolveAnswer =
   | { readonly _tag: "Resolved"; readonly record: SettlementRecord }
-  /** It has an end already, or an attempt was added since it was read: what was decided may be stale. */
+  /** It has already ended, or an attempt was added since the read: the decision may be stale. */
   | { readonly _tag: "Changed" }
   /** The transaction already ended another settlement. */
   | { readonly _tag: "TransactionTaken" }
 
 export type AdoptAnswer = "Adopted" | "Known" | "TransactionTaken"
 
-/** A settlement found on the ledger after its record was lost: born and ended in one statement. */
+/** A settlement found on the ledger after its record was lost: recorded and ended in one statement. */
 export interface AdoptedSettlement extends SettlementTerms {
   readonly outerHash: string
   readonly envelope: string
@@ -217,7 +219,7 @@ export interface AdoptedSettlement extends SettlementTerms {
   readonly closedAtSeconds: number
   readonly feeChargedStroops: bigint
   readonly amountTransferred: bigint
-  /** How many endpoints showed it. */
+  /** The number of endpoints that showed it. */
   readonly confirmations?: 1 | 2
 }
 
@@ -230,8 +232,8 @@ export class Settlements extends Context.Service<
     readonly find: (query: FindQuery) => Sql<ReadonlyArray<SettlementRecord>>
     readonly record: (settlement: NewSettlement) => Sql<RecordAnswer>
     /**
-     * Adds an attempt to an open settlement before it is sent, and returns its number. Returns none when the settlement
-     * is no longer open, or has attempts that the decision did not consider.
+     * Adds an attempt to an open settlement before it is sent, and returns its number. Returns undefined if the
+     * settlement is no longer open, or has attempts that the decision did not consider.
      */
     readonly addAttempt: (id: string, attempt: NewAttempt, attemptsKnown: number) => Sql<number | undefined>
     /** Records that an attempt was sent, and the answer; `prepared` becomes `submitted`. */
@@ -243,22 +245,22 @@ export class Settlements extends Context.Service<
      * decision carries the number of attempts it was based on, so a stale decision is rejected.
      */
     readonly resolve: (id: string, outcome: Outcome, attemptsKnown?: number) => Sql<ResolveAnswer>
-    /** Failed settlements of this network whose authorization may still be used, the first to expire first. */
+    /** Failed settlements of this network with an authorization that may still be used, the first to expire first. */
     readonly watched: (limit: number) => Sql<ReadonlyArray<WatchedRecord>>
     /** Ends the watch; `isDead`: every ledger of the authorization's life was seen without a use. */
     readonly unwatch: (id: string, isDead: boolean) => Sql<void>
     /** Corrects a watched settlement once, with its fact. */
     readonly correct: (id: string, correction: Correction) => Sql<ResolveAnswer>
     /**
-     * Takes the channel from an open settlement whose number is used: the fence is raised, the number is read again as
-     * of that ledger, and the settlement's end will not touch the channel. False when it does not hold it, or has
-     * changed since it was read: a channel that it was rebuilt on meanwhile stays its own.
+     * Takes the channel from an open settlement with a used number: it raises the fence, has the number read again as
+     * of that ledger, and the settlement's end will not change the channel. False if the settlement does not hold the
+     * channel, or has changed since the read: a channel on which it was rebuilt stays its own.
      */
     readonly freeChannel: (id: string, ledger: number, attemptsKnown: number) => Sql<boolean>
     /**
-     * Puts an open settlement that holds no channel onto the leased one, with an attempt in place of all before it, and
-     * gives that attempt's number; none when the settlement has changed since it was read, or the lease was lost. What
-     * was recorded before can no longer land, which is the caller's to know.
+     * Moves an open settlement without a channel onto the leased one, with an attempt that replaces all earlier ones.
+     * Returns that attempt's number; undefined if the settlement has changed since the read, or the lease was lost. The
+     * caller must ensure that the earlier attempts can no longer land.
      */
     readonly rebuild: (
       id: string,
@@ -267,25 +269,25 @@ export class Settlements extends Context.Service<
       attemptsKnown: number
     ) => Sql<number | undefined>
     /**
-     * Whether the journal, or an operator, names the principal as the owner of a transaction whose settlement is not
-     * stored.
+     * Whether the journal, or an operator, names the principal as the owner of a transaction without a stored
+     * settlement.
      */
     readonly wasOwner: (transaction: string, principal: string) => Sql<boolean>
-    /** Stores a settlement that we found on the ledger but have no record of. */
+    /** Stores a settlement that we found on the ledger, but without a record. */
     readonly adopt: (settlement: AdoptedSettlement) => Sql<AdoptAnswer>
     /**
-     * True for the one claim of its owner that may give the undelivered success of a settled payment. The same claim
-     * again has the same answer. `key`: the digest of the caller's `Idempotency-Key`.
+     * True only for the owner's one claim that may deliver the undelivered success of a settled payment. The same claim
+     * repeated has the same answer. `key`: the digest of the caller's `Idempotency-Key`.
      */
     readonly claimDelivery: (claim: DeliveryClaim, principal: string, key?: string) => Sql<boolean>
     /** Confirms the claims with sent answers and releases the others. Idempotent. */
     readonly endDeliveries: (ends: ReadonlyArray<DeliveryEnd>) => Sql<void>
-    /** Notes deliveries that the database may have lost: as confirmed where they are not, also before they end. */
+    /** Restores deliveries that the database may have lost: marks them confirmed, also before their settlements end. */
     readonly restoreDeliveries: (deliveries: ReadonlyArray<KnownDelivery>) => Sql<void>
     /** Number of open settlements. */
     readonly openCount: Sql<number>
     readonly byIds: (ids: ReadonlyArray<string>) => Sql<ReadonlyArray<SettlementRecord>>
-    /** Those of them that have an end. */
+    /** The ended ones among these settlements. */
     readonly endsOf: (ids: ReadonlyArray<string>) => Sql<ReadonlyArray<SettlementRecord>>
     /** A principal's own settlements by identifier or by hash (inner, or outer of any attempt). */
     readonly lookup: (

@@ -1,5 +1,5 @@
-// The repository of settlements in SQL. Inside a transaction there is only SQL. Unique constraints, not reads, decide
-// between replicas; every change names the state it expects.
+// The repository of settlements in SQL. Transactions contain only SQL. Unique constraints, not reads, decide between
+// replicas; every change names the state it expects.
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { Budget } from "../../budget/Budget.ts"
@@ -41,11 +41,11 @@ import {
 } from "./SettlementRows.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** What belongs to one settlement: an authorization, an identifier of its owner for a seller and payer. */
+/** Constraints that tie to one settlement: an authorization, and an identifier of its owner for a seller and payer. */
 const ofOneSettlement = ["kernel_settlements_authorization", "kernel_settlements_identifier"] as const
 /**
- * All that an adoption may meet: the same adoption, done before, and the transaction, recorded or the end of another
- * settlement. Of several constraints that one row breaks the database names the oldest.
+ * All conflicts of an adoption: the same adoption, done before; and the transaction, already recorded or the end of
+ * another settlement. If one row violates several constraints, the database names the oldest.
  */
 const ofAnother = [
   ...ofOneSettlement,
@@ -54,7 +54,7 @@ const ofAnother = [
   isResolvedBy
 ] as const
 
-/** Inserts a row once for each row of `given`, a relation of the statement that this is a part of. */
+/** Inserts a row once for each row of `given`, a relation of the surrounding statement. */
 const insertOnce = (sql: SqlClient.SqlClient, table: string, row: Readonly<Record<string, unknown>>, given: string) =>
   sql`insert into ${sql.literal(`${table} (${Object.keys(row).join(", ")})`)}
     select ${sql.csv(Object.values(row).map((value) => sql`${value}`))} from ${sql.literal(given)}`
@@ -65,7 +65,7 @@ const insertAttempt = (sql: SqlClient.SqlClient) =>
     yield* sql`insert into kernel_attempts ${sql.insert(attemptRow(id, number, attempt))}`
   })
 
-/** Which replica records. */
+/** The name of the recording replica. */
 const facilitatorName = Effect.gen(function* () {
   return (yield* Server).instance ?? (yield* Host).name
 })
@@ -87,7 +87,7 @@ const find = (sql: SqlClient.SqlClient) =>
     return rows.map(toRecord)
   })
 
-/** What recording did: all of it, or nothing because of the first that is missing. */
+/** The result of recording: everything was recorded, or nothing because of the first missing condition. */
 interface RecordedRow {
   readonly may_open: boolean
   readonly leased: boolean
@@ -101,8 +101,8 @@ const recordedAnswer = ({ born, leased, may_open }: RecordedRow): RecordAnswer =
 }
 
 /**
- * One statement, so one transaction and one round trip. Each step gives a row to the next or none, and nothing is
- * written before the last that may give none: the lease, under its row's lock, and then the budget.
+ * One statement, so one transaction and one round trip. Each step passes a row to the next or none. Nothing is written
+ * before the last step that may fail: the lease, under its row's lock, and then the budget.
  */
 const makeRecord = Effect.fnUntraced(function* (facilitator: string) {
   const sql = yield* SqlClient.SqlClient
@@ -248,7 +248,7 @@ const makeAdopt = Effect.fnUntraced(function* (facilitator: string) {
           kind: "payment",
           recordedLedger: settlement.ledger
         })
-        // What was lost with the record may be the channel's sequence too: it is read again.
+        // The channel's sequence may have been lost together with the record, so it is read again.
         yield* sql`update kernel_channels set sequence = null, sequence_ledger = greatest(sequence_ledger,
         ${settlement.ledger}::int8)
       where address = ${settlement.channel} and settlement is null and sequence < ${settlement.channelSequence}::int8`

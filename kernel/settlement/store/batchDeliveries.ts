@@ -1,7 +1,7 @@
-// The delivery of successes in SQL: claims, which arrive together because ledgers close for all and are one statement
-// then, and their ends, which no caller waits for. A statement holds one claim of a settlement: two of one settlement
-// would both be granted. A claim is granted only while its process has a row: without it, the success would be
-// undelivered again while the process still sends it.
+// The delivery of successes in SQL. Claims arrive together, because a ledger closes for all payments, and share one
+// statement. No caller waits for their ends. A statement holds one claim of a settlement: two of one settlement would
+// both be granted. A claim is granted only while its process has a row: without it, the success would be undelivered
+// again while the process still sends it.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inStatement } from "../../database/Database.ts"
@@ -10,7 +10,7 @@ import { Lane } from "../../database/Lane.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 import type { DeliveryClaim, DeliveryEnd, KnownDelivery, Settlements } from "./Settlements.ts"
 
-/** Payments of one statement. */
+/** Maximum payments of one statement. */
 const callsMax = 100
 
 interface Claiming extends DeliveryClaim {
@@ -18,7 +18,7 @@ interface Claiming extends DeliveryClaim {
   readonly key: string | undefined
 }
 
-/** Which of some claims are granted; no two of one settlement. */
+/** Returns the granted claims among some; it has at most one claim of a settlement. */
 const claimDeliveries = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, claims: ReadonlyArray<Claiming>) {
   const rows = yield* inStatement(sql<{ id: string }>`update kernel_settlements as s
     set delivered_at = clock_timestamp(), delivered_by = c.process, delivered_claim = c.claim,
@@ -51,8 +51,8 @@ const endDeliveries = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, end
 })
 
 /**
- * Confirms what its rows do not say, whichever process has claimed it since, and keeps what has no row or another
- * owner's. An open settlement is delivered as soon as it ends.
+ * Confirms deliveries that their rows do not show yet, even if another process has claimed them since, and keeps
+ * deliveries without a row. Rows of another owner stay unchanged. An open settlement is delivered as soon as it ends.
  */
 const restoreDeliveries = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -78,13 +78,13 @@ const restoreDeliveries = Effect.fnUntraced(function* (
     on conflict do nothing`)
 })
 
-/** An adopted settlement whose success was delivered before its record was lost stays delivered. */
+/** A success that was delivered before its record was lost stays delivered after the settlement's adoption. */
 export const recallDelivery = (sql: SqlClient.SqlClient, id: string) =>
   sql`update kernel_settlements as s set delivered_at = lost.noted_at, delivered_key = lost.delivered_key
     from kernel_lost_deliveries as lost where s.id = ${id} and lost.network = s.network and lost.scheme = s.scheme
       and lost.authorization_key = s.authorization_key and lost.principal = s.principal`
 
-/** The calls; what they began ends with the Scope. */
+/** The batched calls; their statements end with the Scope. */
 export const batchDeliveries = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const asPayment = Effect.provideService(Lane, "payments")

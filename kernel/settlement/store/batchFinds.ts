@@ -1,7 +1,7 @@
-// Batches the reads of payments that arrive together, since a close answers the previous requests of many callers: one
-// statement, each question with rows of its own. A single question is the repository's own statement: as a batch of one
-// it takes 6 to 14 % longer on PostgreSQL and 17 to 20 % on PGlite. A read sees what was stored before it was asked: it
-// never joins a statement that is under way already.
+// Batches the reads of payments that arrive together, since a ledger close answers the previous requests of many
+// callers: one statement, with separate rows for each query. A single query is the repository's own statement: as a
+// batch of one it takes 6 to 14 % longer on PostgreSQL and 17 to 20 % on PGlite. A read sees everything that was stored
+// before it was requested: it never joins a statement that has already started.
 import { Effect, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { batched } from "../../database/batched.ts"
@@ -13,7 +13,7 @@ import type { FindQuery, SettlementRecord, Settlements } from "./Settlements.ts"
 /** Maximum payments of one statement. */
 const callsMax = 100
 
-/** A question under names that no column has; null is equal to nothing. */
+/** A query with names that no column has; null equals nothing. */
 const askedOf = (query: FindQuery, at: number) => {
   const payer = Option.getOrNull(query.payer)
   return {
@@ -35,7 +35,7 @@ interface FoundRow extends SettlementRow {
   readonly asked_at: number
 }
 
-/** By authorization and by identifier, at most two rows a question, each found by an index. */
+/** By authorization and by identifier, at most two rows per query, each found by an index. */
 const findAll = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, queries: ReadonlyArray<FindQuery>) {
   const columns = sql.literal(recordColumns)
   const rows = yield* sql<FoundRow>`select asked_at, found.*
@@ -53,7 +53,7 @@ const findAll = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, queries: 
 
 type Found = Effect.Effect<ReadonlyArray<SettlementRecord>, SqlError.SqlError>
 
-/** The call, where `findOne` reads one payment; its resources end with the Scope. */
+/** The batched call; `findOne` reads one payment. Its resources end with the Scope. */
 export const batchFinds = Effect.fnUntraced(function* (findOne: (query: FindQuery) => Found) {
   const sql = yield* SqlClient.SqlClient
   const asPayment = Effect.provideService(Lane, "payments")

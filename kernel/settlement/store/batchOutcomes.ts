@@ -1,8 +1,8 @@
 // Batches the outcomes of settlements. A ledger closes for all at the same time, so the follower's decisions of one
 // moment are written in one statement: outcomes, budget, channels and facts of all of them, in one transaction. Each
-// expects the state that it was decided on; of one settlement one outcome is written. A failure of the statement (a
-// transaction that has ended another settlement, a defect of one of them) must not affect the others: each is then
-// written separately. A lost connection leaves all of them as unknown as one.
+// outcome expects the state that its decision was based on; only one outcome of a settlement is written. A failure of
+// the statement (a transaction that has ended another settlement, a defect of one of them) must not affect the others:
+// each is then written separately. After a lost connection the result is unknown for all of them.
 import { Cause, Effect, Exit, Option } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { committing } from "../../budget/budgetStatements.ts"
@@ -16,7 +16,7 @@ import type { Outcome } from "../state/Settlement.ts"
 import { recordColumns, type SettlementRow, toRecord } from "./SettlementRows.ts"
 import type { ResolveAnswer, Settlements } from "./Settlements.ts"
 
-/** Settlements that one statement ends. */
+/** Maximum settlements that one statement ends. */
 const callsMax = 100
 
 /** One transaction of the ledger ends one settlement. */
@@ -28,7 +28,7 @@ interface End {
   readonly attemptsKnown: number | undefined
 }
 
-/** What is given of an end, under names that no column has. What only the row knows of the fact is put in there. */
+/** The input of an end, under names that no column has. The row adds the parts of the fact that only it has. */
 const givenOf = ({ attemptsKnown, id, outcome }: End) => {
   const { channel, closedAtSeconds } = outcome
   const { data, type, version } = endedFact({ id, principal: "", innerHash: "" }, outcome)
@@ -60,11 +60,11 @@ const givenColumns = `end_of uuid, attempts_known int, to_state text, by_transac
   watched_after int8, why text, reason_text text, fact_type text,
   fact_version int, fact_data jsonb, gives_back bool, number_used bool, as_of_ledger int8`
 
-/** What an ended row gives to the budget, its channel and its fact, beside the record. */
+/** Values of an ended row for the budget, its channel and its fact, in addition to the record. */
 const endedColumns = `${recordColumns}, budget_day, coalesce(budget_principal, principal) as budget_of, budget_keyed,
   budget_shard, budget_stroops, channel_sequence, fee_charged_stroops as charged`
 
-/** One statement: outcomes, budget, channels and facts. Gives the rows that it ended. */
+/** One statement: outcomes, budget, channels and facts. Returns the rows that it ended. */
 const makeResolveAll = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const facts = yield* Facts
@@ -111,11 +111,11 @@ const answersOf = (ends: ReadonlyArray<End>, rows: ReadonlyArray<SettlementRow>)
   })
 }
 
-/** The next statement would fail too: the connection is lost. */
+/** The next statement would fail too, because the connection is lost. */
 const isConnectionError = (cause: Cause.Cause<SqlError.SqlError>): boolean =>
   Option.exists(Cause.findErrorOption(cause), ({ reason }) => reason._tag === "ConnectionError")
 
-/** All in one statement, or each in its own when that fails. */
+/** All in one statement, or each separately if that fails. */
 const makeResolve = Effect.map(makeResolveAll, (resolveAll) => {
   const resolveOne = (end: End): Effect.Effect<Answer> =>
     Effect.exit(
@@ -137,7 +137,7 @@ const makeResolve = Effect.map(makeResolveAll, (resolveAll) => {
         })
 })
 
-/** The call; what it began ends with the Scope. */
+/** The batched call; its statements end with the Scope. */
 export const batchOutcomes = Effect.gen(function* () {
   const resolve = yield* makeResolve
   const asPayment = Effect.provideService(Lane, "payments")

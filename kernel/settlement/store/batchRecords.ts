@@ -1,10 +1,10 @@
-// Batches the births of settlements. A close frees channels for many waiters at a time, and their payments are recorded
-// together: those of one principal are one statement, under one reservation of the budget. It stores all or nothing.
-// Where a lease is lost, a bound is reached or a payment is known already, each is recorded separately, with an answer
-// of its own: no settlement depends on another's. A lost connection and a statement timeout leave all of them as
-// unknown as one. No principal waits for another's: a locked row of the budget belongs to one principal. A single birth
-// is the repository's own statement: as a batch of one it takes 39 to 46 % longer on PostgreSQL and 27 to 29 % on
-// PGlite.
+// Batches the recording of settlements. A ledger close frees channels for many waiters at a time, and their payments
+// are recorded together: payments of one principal share one statement, under one reservation of the budget. It stores
+// all or nothing. If a lease is lost, a bound is reached or a payment already exists, each is recorded separately, with
+// its own answer: no settlement depends on another's. After a lost connection or a statement timeout the result is
+// unknown for all of them. Principals do not wait for each other: a locked row of the budget belongs to one principal.
+// A single record is the repository's own statement: as a batch of one it takes 39 to 46 % longer on PostgreSQL and 27
+// to 29 % on PGlite.
 import { Cause, Effect, Exit, Option, Scope, Semaphore } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -20,20 +20,20 @@ import { recordedFact } from "./facts.ts"
 import { attemptRow, bornRow, spreadOf } from "./SettlementRows.ts"
 import type { NewSettlement, RecordAnswer, Settlements } from "./Settlements.ts"
 
-/** Settlements that one statement records. */
+/** Maximum settlements that one statement records. */
 const callsMax = 50
-/** Principals whose settlements are recorded at a time. */
+/** Maximum number of principals that record concurrently. */
 const concurrency = 8
 
 type Rows = ReadonlyArray<Readonly<Record<string, unknown>>>
 
-/** Rows as their columns read them. */
+/** Rows in the form that their columns read. */
 const jsonOf = (rows: Rows): string =>
   JSON.stringify(rows, (_, value: unknown) =>
     typeof value === "bigint" ? value.toString() : value instanceof Uint8Array ? `\\x${Hex.encode(value)}` : value
   )
 
-/** Inserts the rows once there is a row in `given`, a relation of the statement that this is a part of. */
+/** Inserts the rows if `given`, a relation of the surrounding statement, has a row. */
 const insertAll = (sql: SqlClient.SqlClient, table: string, rows: Rows, given: string) => {
   const columns = Object.keys(rows[0]!).join(", ")
   return sql`insert into ${sql.literal(`${table} (${columns})`)} select ${sql.literal(columns)}
@@ -41,7 +41,7 @@ const insertAll = (sql: SqlClient.SqlClient, table: string, rows: Rows, given: s
     where exists (select 1 from ${sql.literal(given)})`
 }
 
-/** Whether all of them were recorded, of one principal and on a channel each; else none was. */
+/** Whether all were recorded; they are of one principal, and on a channel each. Otherwise none was. */
 const makeRecordAll = Effect.fnUntraced(function* (facilitator: string) {
   const sql = yield* SqlClient.SqlClient
   const budget = yield* Budget
@@ -97,7 +97,7 @@ const isUnknown = (cause: Cause.Cause<SqlError.SqlError>): boolean =>
     ({ reason }) => reason._tag === "ConnectionError" || reason._tag === "StatementTimeoutError"
   )
 
-/** All in one statement, or each in its own when that fails. */
+/** All in one statement, or each separately if that fails. */
 const recordGroup = (
   group: ReadonlyArray<NewSettlement>,
   recordAll: RecordAll,
@@ -117,7 +117,7 @@ const recordGroup = (
 
 type Recording = (settlement: NewSettlement) => Effect.Effect<Answer>
 
-/** One batcher a principal, since the budget's row is locked by principal; kept while any of its payments waits. */
+/** One batcher per principal, since the budget's row is locked by principal; kept while any of its payments waits. */
 const makeRecorders = Effect.fnUntraced(function* (facilitator: string, recordOne: RecordOne) {
   const scope = yield* Effect.scope
   const recordAll = yield* makeRecordAll(facilitator)
@@ -158,7 +158,7 @@ const makeRecorders = Effect.fnUntraced(function* (facilitator: string, recordOn
   }
 })
 
-/** The call, where `recordOne` records one settlement; what it began ends with the Scope. */
+/** The batched call; `recordOne` records one settlement. Its statements end with the Scope. */
 export const batchRecords = Effect.fnUntraced(function* (facilitator: string, recordOne: RecordOne) {
   const recording = yield* makeRecorders(facilitator, recordOne)
   return {

@@ -1,5 +1,5 @@
-// Batches a write that many payments make at the same moment, because ledgers close for all: that an attempt was sent.
-// Writes that arrive together are one statement, with one note of an attempt.
+// Batches a write that many payments make at the same moment, because a ledger closes for all of them: the note that an
+// attempt was sent. Writes that arrive together share one statement, with one note per attempt.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inStatement } from "../../database/Database.ts"
@@ -8,9 +8,9 @@ import { Lane } from "../../database/Lane.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 import type { SentNote, Settlements } from "./Settlements.ts"
 
-/** Payments of which one statement notes something. */
+/** Maximum payments in one statement. */
 const callsMax = 100
-/** No caller waits for the note of a sent attempt, and answers to many arrive one by one. */
+/** Pause between statements: no caller waits for this note, and the answers to many attempts arrive one by one. */
 const sentRestMillis = 100
 
 interface Noting {
@@ -22,7 +22,7 @@ interface Noting {
 const wasTaken = ({ sent }: Noting): boolean =>
   sent.status === "Pending" || sent.status === "Duplicate" || sent.status === "Lost"
 
-/** What was answered to some attempts, each another one. */
+/** Records the answers to some attempts, all different. */
 const noteSent = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, notes: ReadonlyArray<Noting>) {
   const ids = notes.map(({ id }) => id)
   yield* inStatement(sql`with published as (
@@ -40,7 +40,7 @@ const noteSent = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, notes: R
   return notes.map(() => undefined)
 })
 
-/** The call; what it began ends with the Scope. */
+/** The batched call; its statements end with the Scope. */
 export const batchSentNotes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const noting = yield* batched({

@@ -1,5 +1,5 @@
-// Failed settlements whose authorization may still be used, and their correction when it is: outcome and fact in one
-// statement. A correction expects the failed state, so it is stored once.
+// Failed settlements with an authorization that may still be used, and their correction after a use: outcome and fact
+// in one statement. A correction expects the failed state, so it is stored once.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Network } from "../../config/Network.ts"

@@ -1,24 +1,24 @@
 // The facts of settlements, birth and outcome, published in the transaction that made them true, and their decoding for
 // readers of the journal. Writers and readers share these schemas. A fact of another kind, of a later version or of an
-// unknown shape decodes to None: a reader skips it, since one bad row must never stop the rest. Amounts and stroops are
-// decimal text when written and `bigint` when read.
+// unknown shape decodes to None: a reader skips it, since one bad row must never stop the others. Amounts and stroops
+// are decimal text when written and `bigint` when read.
 import { Option, Schema, SchemaGetter } from "effect"
 import type { Fact, NewFact } from "../../facts/Facts.ts"
 import type { Outcome } from "../state/Settlement.ts"
 import type { Books, Correction, NewSettlement } from "./Settlements.ts"
 
-/** Of the shapes below. */
+/** Version of the following shapes. */
 const version = 1
 
 export const recordedType = "settlement.recorded"
-/** What every type of a settlement's fact begins with. */
+/** Prefix of every type of a settlement's fact. */
 export const settlementTypes = "settlement."
 
 export type EndState = "settled" | "failed" | "expired" | "unresolved"
 
 export const endedType = (state: EndState): string => `${settlementTypes}${state}`
 
-/** A failed settlement whose authorization was used later, in a transaction that did not pay it. */
+/** A failed settlement with an authorization that was used later, in a transaction that did not pay it. */
 export const spentType = `${settlementTypes}spent`
 
 /** Atomic units or stroops. */
@@ -46,27 +46,30 @@ export const Recorded = Schema.Struct({
   transaction: TransactionHash,
   resourceUrl: Schema.NullOr(Schema.String),
   principal: Schema.optionalKey(Schema.String),
-  /** What it is for a seller's books, where it is no payment of the amount to payTo. */
+  /** Category for the seller's accounting if the transaction is not a direct payment to payTo. */
   books: Schema.optionalKey(Schema.Struct({ kind: Schema.String, sold: Units }))
 })
 
-/** A settlement ended; an unresolved one may still be ended by an operator, with a second fact. */
+/** A settlement ended; an operator may still end an unresolved one, with a second fact. */
 export const Ended = Schema.Struct({
   transaction: TransactionHash,
-  /** Null when nothing moved, or beyond the ledger's history. */
+  /** Null if nothing moved, or if the transaction is older than the ledger's history. */
   moved: Schema.NullOr(Units),
-  /** What it sold, where that is not the `books` of its record: a claim finds channels claimed meanwhile. */
+  /**
+   * The amount sold, if it differs from the `books` of its record: a claim includes channels that were claimed in
+   * between.
+   */
   sold: Schema.optionalKey(Units),
   feeChargedStroops: Units,
   ledger: Schema.NullOr(Schema.Int),
   reason: Schema.NullOr(Schema.String),
-  /** How many endpoints showed it; absent in facts of earlier versions, and in an operator's. */
+  /** The number of endpoints that showed it; absent in facts of earlier versions, and in an operator's. */
   confirmations: Schema.optionalKey(Schema.Literals([1, 2])),
   /** The state that a later use of the authorization corrected. */
   corrects: Schema.optionalKey(Schema.Literal("failed")),
   /** The transaction that used the authorization without paying; with `corrects`. */
   spentBy: Schema.optionalKey(TransactionHash),
-  /** The operator that ended it, when the ledger did not. */
+  /** The operator that ended it, if the ledger did not. */
   by: Schema.optionalKey(Schema.Literal("operator"))
 })
 

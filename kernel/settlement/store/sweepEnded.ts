@@ -1,8 +1,8 @@
-// Deletes what ended more than `retention.settlement_days` ago: settled, failed and expired settlements with their
-// attempts, the days of the sponsor's budget, and the sponsor's own transactions. An open or unresolved settlement is
-// kept, and so is one that holds a channel or whose authorization the ledger might still accept: without its row the
-// same authorization could be paid for again. Of the sponsor's transactions those are kept that its next one is decided
-// by. A sweep each hour, in bounded transactions, outside the payments' connection lane.
+// Deletes records that ended more than `retention.settlement_days` ago: settled, failed and expired settlements with
+// their attempts, the days of the sponsor's budget, and the sponsor's own transactions. An open or unresolved
+// settlement is kept. So is a settlement that holds a channel, or one with an authorization that the ledger might still
+// accept: without its row the same authorization could be paid for again. Those of the sponsor's transactions are kept
+// that decide about its next one. A sweep each hour, in bounded transactions, outside the payments' connection lane.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../actor/Actor.ts"
@@ -13,12 +13,12 @@ import { inTransaction } from "../../database/Database.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { sweepFacts } from "../../facts/sweepFacts.ts"
 
-/** Settlements in one transaction, and rows of the budget. */
+/** Maximum settlements in one transaction, and maximum rows of the budget. */
 const deletedMax = 500
-/** Transactions of one turn; the rest waits for the next hour. */
+/** Maximum transactions of one turn; the rest waits for the next hour. */
 const batchesMax = 200
 
-/** Ended settlements of a network up to a ledger that has passed; true when there may be more. */
+/** Deletes ended settlements of a network up to a ledger that has passed; true if there may be more. */
 export const sweepSettlements = Effect.fnUntraced(function* (
   keepMillis: number,
   { network, sequence }: { readonly network: string; readonly sequence: number }
@@ -36,7 +36,7 @@ export const sweepSettlements = Effect.fnUntraced(function* (
   return deleted.length === deletedMax
 })
 
-/** Days of the budget that nothing counts against any more; true when there may be more. */
+/** Deletes days of the budget that nothing counts against any more; true if there may be more. */
 export const sweepBudget = Effect.fnUntraced(function* (keepMillis: number) {
   const sql = yield* SqlClient.SqlClient
   const before = (yield* oldBefore(keepMillis)).toISOString().slice(0, 10)
@@ -48,9 +48,9 @@ export const sweepBudget = Effect.fnUntraced(function* (keepMillis: number) {
 })
 
 /**
- * A network's transactions of the sponsors' own; true when there may be more. The open one stays, the newest two of a
- * sponsor (the next one follows the last, and rests after failures), and the one that landed last, before whose ledger
- * no account is read.
+ * Deletes a network's sponsor transactions; true if there may be more. It keeps the open one, the newest two of a
+ * sponsor (the next one follows the last, and pauses after failures), and the one that landed last, because no account
+ * is read as of an earlier ledger.
  */
 export const sweepSponsorTransactions = Effect.fnUntraced(function* (keepMillis: number, network: string) {
   const sql = yield* SqlClient.SqlClient
@@ -66,13 +66,13 @@ export const sweepSponsorTransactions = Effect.fnUntraced(function* (keepMillis:
   return deleted.length === deletedMax
 })
 
-/** Runs a step until it says that nothing more is to do, as often as a turn allows. */
+/** Repeats a step until it has nothing more to do, up to the limit of a turn. */
 const drained = <E, R>(step: Effect.Effect<boolean, E, R>): Effect.Effect<void, E, R> =>
   Effect.gen(function* () {
     for (let batch = 0; batch < batchesMax && (yield* step); batch++) yield* Effect.yieldNow
   })
 
-/** Starts the retention sweep; it runs for as long as the Scope lives. */
+/** Starts the retention sweep; it runs while the Scope lives. */
 export const startSweeps = Effect.gen(function* () {
   const { id } = yield* Network
   const { factMillis, settlementMillis } = yield* Retention

@@ -1,6 +1,6 @@
-// An account with a remote key. The process never has the key: it requests a signature of a hash, within a timeout, and
-// accepts only one that verifies against the account's own public key. The signer is probed with a hash that belongs to
-// no transaction: before a payment when it has not answered recently, and periodically while it last failed.
+// An account with a remote key. The process never has the key. It requests a signature of a hash, within a timeout, and
+// accepts only a signature that verifies against the account's own public key. The signer is probed with a hash of no
+// transaction: before a payment when it has not answered recently, and periodically while it last failed.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, Semaphore } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"
@@ -23,9 +23,9 @@ const kinds: Readonly<Record<RemoteSignerSettings["kind"], MakeRemoteKey>> = {
   "gcp-kms": gcpKms
 }
 
-/** Probe interval while it fails, for all callers. */
+/** Probe interval after a failure, for all callers together. */
 const probeMillis = 1_000
-/** How long a signer's last answer counts. */
+/** Validity of a signer's last answer. */
 const believedMillis = 5_000
 
 export interface RemoteAccount {
@@ -33,13 +33,13 @@ export interface RemoteAccount {
   readonly address: string
   /** 64 bytes that verify. */
   readonly sign: (hash: Uint8Array) => Effect.Effect<Uint8Array, LedgerUnavailable>
-  /** Why it cannot sign, as far as it is known; probes again when that was some time ago. */
+  /** The reason why it cannot sign, by the last probe; probes again if that was some time ago. */
   readonly problem: Effect.Effect<string | undefined>
-  /** The machine that signs; its accounts are all available, or none is. */
+  /** The machine that signs. Either all its accounts are available, or none is. */
   readonly machine: string
   /** When it last signed, a reading of `monotonicMillis`. */
   readonly signedAt: () => number
-  /** Probes it unless it signed recently; concurrent callers share one probe. `problem` has the result. */
+  /** Probes the signer unless it signed recently; concurrent callers share one probe. `problem` has the result. */
   readonly assure: Effect.Effect<void>
 }
 
@@ -50,8 +50,8 @@ const matching = Effect.fnUntraced(function* ({ address }: RemoteSignerValues, k
 })
 
 /**
- * A remote key for other messages than the ledger's hashes, of up to 4,096 bytes. Requests its public half unless the
- * settings name the address; a signature that does not verify is none.
+ * A remote key for messages other than the ledger's hashes, of up to 4,096 bytes. Requests the public key unless the
+ * settings name the address; rejects a signature that does not verify.
  */
 export const openRemoteKey = Effect.fnUntraced(function* (values: RemoteSignerValues, crypto: Crypto["Service"]) {
   const client = yield* HttpClient.HttpClient
@@ -69,7 +69,7 @@ export const openRemoteKey = Effect.fnUntraced(function* (values: RemoteSignerVa
   return { publicKey, sign }
 }, Effect.provide(FetchHttpClient.layer))
 
-/** Requests its address unless the settings name it. */
+/** Requests the address of the account unless the settings name it. */
 export const openRemoteAccount = Effect.fnUntraced(function* (values: RemoteSignerValues, crypto: Crypto["Service"]) {
   const client = yield* HttpClient.HttpClient
   const remote = kinds[values.kind](values, crypto)

@@ -1,5 +1,5 @@
-// One HTTPS request to a remote signer: bounded in time and in bytes, without redirects, its content never logged. A
-// missing answer, or a refusal, says nothing about any payment: nothing was signed, and the request may be repeated.
+// One HTTPS request to a remote signer: bounded in time and bytes, without redirects; its content is never logged. A
+// missing answer or a refusal does not decide about any payment: nothing was signed, and the request may be repeated.
 import { Duration, Effect, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { readText } from "../../http/readText.ts"
@@ -13,15 +13,15 @@ export interface Question {
   readonly method: "GET" | "POST"
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
-  /** JSON, sent as these very bytes. */
+  /** JSON, sent byte for byte. */
   readonly body?: string
   readonly contentType?: string
 }
 
-/** Nothing was signed, and nothing was decided by that. */
+/** Nothing was signed, and nothing was decided. */
 export const noSignature = (message: string): LedgerUnavailable => new LedgerUnavailable({ operation: "sign", message })
 
-/** The answer as the JSON that it is expected to be. */
+/** The answer as the expected JSON. */
 export const askSigner = Effect.fnUntraced(function* <A>(
   { body, contentType = "application/json", headers, method, url }: Question,
   answer: Schema.Codec<A, any>
@@ -33,7 +33,7 @@ export const askSigner = Effect.fnUntraced(function* <A>(
   const exchange = Effect.gen(function* () {
     const response = yield* client.execute(request).pipe(
       Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
-      // Another address than the operator's would receive the operator's token.
+      // A redirect to another address would send it the operator's token.
       Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" })
     )
     const text = yield* readText(response.stream, answerBytesMax, () => "too long" as const)
@@ -53,7 +53,7 @@ export const askSigner = Effect.fnUntraced(function* <A>(
   )
 })
 
-/** The 32 bytes of an ed25519 key in the DER that its kind of key always has. */
+/** DER prefix of an ed25519 public key; the 32 bytes of the key follow. */
 const spkiPrefix = "302a300506032b6570032100"
 
 export const keyOfSpki = (der: Uint8Array): Uint8Array | undefined => {

@@ -1,5 +1,5 @@
-// AWS KMS: `GetPublicKey` and `Sign` of a key of the kind ECC_NIST_EDWARDS25519, by ED25519_SHA_512 over the raw bytes,
-// which is ed25519 as the ledger knows it. Requests are signed with Signature Version 4: an HMAC over the request as
+// AWS KMS: `GetPublicKey` and `Sign` for a key of the kind ECC_NIST_EDWARDS25519, by ED25519_SHA_512 over the raw
+// bytes; this is the ledger's ed25519. Requests are signed with Signature Version 4: an HMAC over the request as
 // written, under a key that is derived from the secret for the day, the region and the service.
 import { DateTime, Clock, Effect, Option, Redacted, Result, Schema } from "effect"
 import { Base64, Hex } from "effect/encoding"

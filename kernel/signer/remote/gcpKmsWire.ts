@@ -37,7 +37,7 @@ export const crc32c = (bytes: Uint8Array): number => {
   return ~crc >>> 0
 }
 
-/** A token of the service account for KMS alone, from now on for an hour. */
+/** A token of the service account, only for KMS, valid for an hour from now. */
 const makeToken = Effect.fnUntraced(function* (
   crypto: Crypto["Service"],
   { credentials_env, secret }: RemoteSignerValues,

@@ -1,6 +1,6 @@
-// The HTTPS signer of our own protocol: `GET {url}/address` → `{address}`, and `POST {url}/sign` with `{address, hash}`
-// → `{signature}`: the address as G…, the hash as 64 hex digits, the signature in base64. A message of receipts is no
-// hash: it is sent as `{address, message}`, in base64. A token, where one is set, is sent as a bearer token.
+// The HTTPS signer with our own protocol: `GET {url}/address` → `{address}`, and `POST {url}/sign` with `{address,
+// hash}` → `{signature}`: the address as G…, the hash as 64 hex digits, the signature in base64. A message of receipts
+// is not a hash, so it is sent as `{address, message}`, in base64. A configured token is sent as a bearer token.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { Base64, Hex } from "effect/encoding"

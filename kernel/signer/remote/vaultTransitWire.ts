@@ -1,6 +1,6 @@
-// HashiCorp Vault's transit engine (and OpenBao's): `GET /v1/{mount}/keys/{key}` for the public half, and `POST
-// /v1/{mount}/sign/{key}`, which signs the given bytes unhashed, since ed25519 keys take no digest. The token is sent
-// in `X-Vault-Token`. A signature is `vault:v{version}:{base64}`.
+// HashiCorp Vault's transit engine (and OpenBao's): `GET /v1/{mount}/keys/{key}` returns the public key, and `POST
+// /v1/{mount}/sign/{key}` signs the given bytes unhashed, since ed25519 keys take no digest. The token is sent in
+// `X-Vault-Token`. A signature is `vault:v{version}:{base64}`.
 import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
 import type { RemoteSignerValues } from "../../config/RemoteSigner.ts"
@@ -28,7 +28,7 @@ const headersOf = ({ namespace, secret, token_env }: RemoteSignerValues) => ({
 export const vaultTransit: MakeRemoteKey = (values) => {
   const at = (operation: string) =>
     new URL(`${values.url.replace(/\/$/, "")}/v1/${values.mount}/${operation}/${encodeURIComponent(values.key)}`)
-  // The newest version at the first request: one that Vault makes later is another account.
+  // The newest version at the first request stays in use: a version that Vault makes later is another account.
   let version = values.key_version
   return {
     publicKey: Effect.gen(function* () {

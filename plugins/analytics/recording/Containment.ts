@@ -13,7 +13,7 @@ export class RecordingFailed extends Schema.TaggedError<RecordingFailed>()("Reco
 export class Containment extends Context.Service<
   Containment,
   {
-    /** Maps every failure to `RecordingFailed`; `what` names it in readiness until it succeeds. */
+    /** Maps every failure to `RecordingFailed`; readiness shows `what` until it succeeds. */
     readonly contained: <A, E, R>(what: string, work: Effect.Effect<A, E, R>) => Effect.Effect<A, RecordingFailed, R>
   }
 >()("tollkeeper/analytics/Containment") {
@@ -21,7 +21,7 @@ export class Containment extends Context.Service<
     Containment,
     Effect.gen(function* () {
       const failing = new Set<string>()
-      // So that an alert sees the first.
+      // Creates the series, so that an alert detects the first failure.
       yield* measure(metrics.failures, 0)
       yield* (yield* Health).register(
         "analytics",

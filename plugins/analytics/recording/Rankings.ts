@@ -1,7 +1,7 @@
-// Leaderboards, kept in their order for all history and for each window of days that may be requested today. A record
-// counts in every window that has its day, in the same transaction; when a UTC day begins, its windows are summed once
-// from the daily rows and the previous ones are dropped. A window that is not kept yet is summed by the request (S157,
-// S158).
+// Leaderboards, stored in sorted order for all history and for each window of days that may be requested today. A
+// record counts in every window that has its day, in the same transaction. When a UTC day begins, its windows are
+// summed once from the daily rows and the previous ones are dropped. A window that is not stored yet is summed by the
+// request (S157, S158).
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"

@@ -1,7 +1,7 @@
-// The consumer of facts, and the actor of deadlines: both change settlements the same way, serialized over all
-// replicas. A batch of facts becomes one change a settlement, written with its rollups in the transaction that moves
-// the cursor; so each fact counts exactly once, and facts that are read again change nothing. No payment waits for any
-// of it (S96, S143, S154–S155).
+// The consumer of facts and the actor of deadlines. Both change settlements the same way, serialized over all replicas.
+// A batch of facts becomes one change per settlement, written with its rollups in the transaction that moves the
+// cursor; so each fact counts exactly once, and facts that are read again change nothing. No payment waits for any of
+// it (S96, S143, S154–S155).
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Limits } from "../../../kernel/config/Limits.ts"
@@ -18,7 +18,8 @@ import { Rollups } from "./Rollups.ts"
 import { attribute, begin, end, overdue, type SettlementFact } from "./SettlementFact.ts"
 import { recordsetColumns, settlementColumns, type SettlementRow, toFact, toRow } from "./SettlementRows.ts"
 
-// A statement with lookups is planned again for each batch: a plan from the day when its table was empty would last.
+// A statement with lookups is planned again for each batch; a cached plan from the time when its table was empty would
+// stay in use.
 
 /** Overdue settlements per transaction. */
 const overdueMax = 500
@@ -73,7 +74,10 @@ const paidBefore = Effect.fnUntraced(function* (pairs: ReadonlyArray<Pair>) {
   return new Set(rows.map(({ payTo, payer }) => `${payer} ${payTo}`))
 })
 
-/** Lookups for settlements that begin in this batch: their resources, and whether money goes in a circle. */
+/**
+ * Lookups for settlements that begin in this batch: their resources, and whether the recipient has paid the payer
+ * before.
+ */
 const beginnings = Effect.fnUntraced(function* (born: ReadonlyArray<SettlementFact>) {
   const records = yield* CatalogRecords
   const urls = born.flatMap(({ payTo, resourceUrl }) => (resourceUrl === null ? [] : [{ url: resourceUrl, payTo }]))
@@ -163,8 +167,8 @@ const handle = Effect.fn("Recorder.handle")(function* (facts: ReadonlyArray<Fact
 })
 
 /**
- * Marks settlements whose caller has no answer in time. Returns milliseconds until there may be more, 0 for
- * immediately; at most the settle timeout, since a settlement recorded meanwhile has that long.
+ * Marks settlements whose caller got no answer in time. Returns milliseconds until there may be more, 0 for
+ * immediately. The maximum is the settle timeout, since a settlement recorded now has that long.
  */
 const lapse = Effect.gen(function* () {
   const readMillisMax = Duration.toMillis((yield* Limits).settleTimeout)
@@ -191,7 +195,10 @@ export class Recorder extends Context.Service<
   {
     /** In the transaction that moves the cursor. */
     readonly handle: (facts: ReadonlyArray<Fact>) => Effect.Effect<void, SqlError.SqlError>
-    /** Marks those whose caller has no answer in time; milliseconds until there may be more, 0 for immediately. */
+    /**
+     * Marks settlements whose caller got no answer in time. Returns milliseconds until there may be more, 0 for
+     * immediately.
+     */
     readonly lapse: Effect.Effect<number, SqlError.SqlError>
     /** Builds the leaderboards of today's windows. */
     readonly keepWindows: Effect.Effect<void, SqlError.SqlError>

@@ -1,6 +1,6 @@
-// A refused payment as reports show it. Addresses, URLs and the message are text of others: inert, and cut.
+// A refused payment as reports show it. Addresses, URLs and the message are third-party text: inert, and truncated.
 
-/** Samples that a day keeps of one reason and principal. */
+/** Samples stored per day, reason and principal. */
 export const samplesMax = 5
 
 export interface RefusalSample {
@@ -13,9 +13,9 @@ export interface RefusalSample {
   readonly network: string | null
   readonly scheme: string | null
   readonly asset: string | null
-  /** As the terms had it: atomic units when it was well-formed. */
+  /** From the payment terms: atomic units if well-formed. */
   readonly amount: string | null
   readonly resource_url: string | null
-  /** Hex of the inner hash, when the payment was decoded that far. */
+  /** Hex of the inner hash, if the payment was decoded that far. */
   readonly transaction_hash: string | null
 }

@@ -1,6 +1,6 @@
-// Adds changes to the rollups, in the caller's transaction. The sums come from the changes alone; distinct members need
-// a read of the table: members new in an hour or day, and those whose last day moved. The caller is the only writer,
-// and calls before it writes the settlements themselves (S147, S151, S157).
+// Adds changes to the rollups, in the caller's transaction. The sums follow from the changes. Distinct members need a
+// read of the table: members that are new in an hour or day, and members whose last day moved. The caller is the only
+// writer, and calls this before it writes the settlements themselves (S147, S151, S157).
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type Change, type Delta, deltasOf, dayOf, type Rollup, startOf } from "./contributions.ts"
@@ -22,7 +22,7 @@ const rowsOf = (deltas: ReadonlyArray<Delta>) =>
 
 type MemberKind = "buyer" | "seller" | "facilitator" | "network" | "resource"
 
-/** Participants of a settlement that is shown. */
+/** Participants of a visible settlement. */
 const membersOf = (known: SettlementFact): ReadonlyArray<readonly [MemberKind, string]> => [
   ["buyer", known.payer],
   ["seller", known.payTo],
@@ -105,8 +105,8 @@ const writers: Readonly<Record<Rollup, (sql: Sql, rows: string) => Written>> = {
 }
 
 /**
- * Counts members that are new in an hour or day. A settlement that is shown only now is not in the table yet, or is
- * open there.
+ * Counts members that are new in an hour or day. A settlement that becomes visible now is either missing in the table,
+ * or open there.
  */
 const attend = Effect.fnUntraced(function* (sql: Sql, shown: ReadonlyArray<SettlementFact>) {
   for (const [role, column, addressOf] of [
@@ -200,7 +200,7 @@ export class Rollups extends Context.Service<
           if (rollup === "standings") yield* rank(sql, rowsOf(deltas))
         }
         if (shown.length > 0) yield* attend(sql, shown)
-        // A resource that is attributed later is a member from then on.
+        // A resource that is attributed later counts as a member from then on.
         const enrolled = changes
           .filter(({ after }) => isShown(after))
           .filter((change) => fresh(change) || change.before?.resourceId !== change.after.resourceId)

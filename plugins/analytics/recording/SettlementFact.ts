@@ -5,7 +5,7 @@ import type { RecordedFact } from "./FactWire.ts"
 
 export type Status = "open" | "unknown" | "success" | "failed"
 
-/** The caller of an `open` settlement still waits; it is not shown. */
+/** The caller of an `open` settlement is still waiting; such a settlement is not shown. */
 export interface SettlementFact {
   readonly id: string
   readonly occurredAt: Date
@@ -30,14 +30,14 @@ export interface SettlementFact {
   readonly errorReason: string | null
   /** The recipient had not paid the payer before. */
   readonly organic: boolean
-  /** The caller's key label; null where the fact does not name it. */
+  /** The caller's key label; null if the fact has none. */
   readonly principal: string | null
 }
 
 /** Facilitator id of settlements recorded before facts carried one. */
 export const unnamedFacilitator = "unnamed"
 
-/** Between a scheme and a kind of settlement that is no payment: `batch-settlement:deposit` sells nothing. */
+/** Separates a scheme from the kind of a settlement that is not a payment: `batch-settlement:deposit` sells nothing. */
 const kindMark = ":"
 
 export const begin = (
@@ -78,12 +78,12 @@ export const end = (
   const reported = { ...known, feeStroops: data.feeChargedStroops, errorReason: data.reason }
   switch (state) {
     case "settled":
-      // Beyond the node's history the amount is unknown; then the signed amount is what moved. What is no payment
-      // counts what it sells, whatever it moves.
+      // If the amount is beyond the node's history, use the signed amount. For claims and refunds, count the amount
+      // sold, not the amount moved.
       return {
         ...reported,
         status: "success",
-        // Another transaction than the recorded one may have paid: one whose record was lost, or anyone's.
+        // A transaction other than the recorded one may have paid: one with a lost record, or one from anyone.
         transactionHash: data.transaction,
         amount: (known.scheme.includes(kindMark) ? data.sold : data.moved) ?? known.amountMeant
       }
@@ -95,7 +95,7 @@ export const end = (
   }
 }
 
-/** The caller's time is over without an outcome. */
+/** The caller's timeout has passed without an outcome. */
 export const overdue = (known: SettlementFact): SettlementFact =>
   known.status === "open" ? { ...known, status: "unknown" } : known
 

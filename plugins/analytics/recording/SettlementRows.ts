@@ -1,7 +1,7 @@
 // Settlements of analytics to and from the database: null, Date and decimal text become internal types here.
 import type { SettlementFact, Status } from "./SettlementFact.ts"
 
-/** The columns that a settlement is read from, as SQL. */
+/** The columns of a settlement, as SQL. */
 export const settlementColumns = `id::text as id, occurred_at, due_at, network, scheme, asset, payer, pay_to,
   amount_max::text as amount_max, amount_meant::text as amount_meant, amount::text as amount, fee_stroops,
   transaction_hash, status, facilitator_id, resource_id, resource_origin, resource_url, error_reason, organic,

@@ -1,4 +1,5 @@
-// One writer of analytics at a time over all replicas: an advisory lock that ends with the caller's transaction.
+// Ensures one writer of analytics at a time over all replicas: an advisory lock that ends with the caller's
+// transaction.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

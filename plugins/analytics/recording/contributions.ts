@@ -1,12 +1,12 @@
-// What one settlement adds to each rollup, and the sum of many changes: the difference between before and after, by
-// key. Since a rollup is the sum of its settlements' parts, subtracting the old part and adding the new one keeps it
-// exact (S96, S150–S153). Pure.
+// The contribution of one settlement to each rollup, and the sum of many changes: the difference between before and
+// after, by key. Since a rollup is the sum of its settlements' parts, subtracting the old part and adding the new one
+// keeps it exact (S96, S150–S153). Pure.
 import type { SettlementFact } from "./SettlementFact.ts"
 
 type Key = Readonly<Record<string, string | null>>
 type Sums = Readonly<Record<string, bigint>>
 
-/** A row of a rollup: key, sums, and the times that bound it. */
+/** A row of a rollup: key, sums, and the first and last time. */
 export interface Part {
   readonly key: Key
   readonly sums: Sums

@@ -11,7 +11,7 @@ import { dayOf } from "./contributions.ts"
 import { type RefusalSample, samplesMax } from "./RefusalSample.ts"
 
 const flushInterval = "100 millis"
-/** Characters of a text that others wrote, in a sample. */
+/** Maximum characters of third-party text in a sample. */
 const textMax = 300
 
 interface Counted {
@@ -29,7 +29,7 @@ interface Counted {
 const textOf = (text: Option.Option<string>): string | null =>
   Option.getOrNull(Option.map(text, (value) => value.slice(0, textMax)))
 
-/** What an operator needs to find the payment again. */
+/** The data that an operator needs to find the payment again. */
 const sampleOf = (at: string, { message, payer, payment, transaction }: RefusedPayment): RefusalSample => {
   const terms = Option.map(payment, ({ requirements }) => requirements)
   const member = (name: "amountText" | "asset" | "network" | "payTo" | "scheme") =>
@@ -48,7 +48,7 @@ const sampleOf = (at: string, { message, payer, payment, transaction }: RefusedP
   }
 }
 
-/** Adds counts to those that wait; `newer` happened later than what waits. */
+/** Adds counts to the buffered ones; `newer` happened later. */
 const addTo = (waiting: Map<string, Counted>, newer: Counted): void => {
   const key = `${newer.day} ${newer.operation} ${newer.reason} ${newer.principal}`
   const known = waiting.get(key)

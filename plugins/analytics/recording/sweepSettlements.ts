@@ -1,5 +1,5 @@
-// Deletes single settlements after `analytics.keep_days`; their sums stay: totals, series, boards, pairs and members.
-// An unresolved one stays too, since an operator may still resolve it. Bounded.
+// Deletes single settlements after `analytics.keep_days`. Their sums stay: totals, series, leaderboards, pairs and
+// members. An unresolved one stays too, since an operator may still resolve it. Bounded.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { oldBefore } from "../../../kernel/time/trustedTime.ts"

@@ -1,5 +1,5 @@
-// Amounts are reported by asset and never added over assets. Where an answer has one amount, it is that of the
-// requested asset, else of the one with the most settlements, and the asset is named beside it (S141, S146).
+// Amounts are reported by asset and never added over assets. An answer with a single amount uses the requested asset,
+// otherwise the asset with the most settlements, and names that asset (S141, S146).
 import { Context, Effect, Layer } from "effect"
 import { type Asset, Network } from "../../../kernel/config/Network.ts"
 
@@ -49,7 +49,7 @@ interface AmountsValues {
   /** Configured assets with this symbol, in any case. */
   readonly all: () => ReadonlyArray<string>
   readonly called: (symbol: string) => ReadonlyArray<string>
-  /** `total_amount` is that of the asset `main`; `amounts` has them all. */
+  /** `total_amount` is the amount in the asset `main`; `amounts` has all of them. */
   readonly report: (sums: ReadonlyArray<AssetSum>, main: string | undefined) => AmountsReport
 }
 

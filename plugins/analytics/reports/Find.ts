@@ -1,8 +1,7 @@
-// What one word leads to: a settlement by its hash, id or payment identifier, an account or contract (each also by its
-// beginning or its ends), an amount, a reason, an asset by its symbol, a
-// resource by a part of its URL or by its seller's name, an origin, a
-// key. Each kind is a bounded read of an index, in the order of
-// how exact it is. What a payer or recipient is called follows the redaction of every other report.
+// Searches by one word: a settlement by its hash, id or payment identifier, an account or contract (each also by its
+// beginning or its ends), an amount, a reason, an asset by its symbol, a resource by a part of its URL or by its
+// seller's name, an origin, a key. Each kind is a bounded read of an index, the most exact kind first. Payers and
+// recipients are redacted as in every other report.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { neutralReason } from "../../../kernel/Dialect.ts"
@@ -21,18 +20,18 @@ const kindMax = 6
 const isHash = /^[0-9a-f]{64}$/
 const isId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const isAddress = /^(?:[GC][A-Z2-7]{55}|M[A-Z2-7]{68}|p_[0-9a-f]{24})$/
-/** The beginning of a hash or address: enough letters to be no word. */
+/** The beginning of a hash or address, long enough not to be a word. */
 const isHashStart = /^[0-9a-f]{6,63}$/
 const isAddressStart = /^[GCM][A-Z2-7]{4,68}$/
-/** The beginning of an id: a group of it at least. */
+/** The beginning of an id, at least its first group. */
 const isIdStart = /^[0-9a-f]{8}[0-9a-f-]{0,27}$/
 
-/** Labels that are tried, from the first that may match on. */
+/** Maximum number of labels tried, from the first possible match on. */
 const labelsMax = 200
 /** Letters of the longest address. */
 const addressMax = 69
 
-/** The last text that begins so: in hex digits and in base32 every collation puts a digit before a letter. */
+/** The last text with this beginning: in hex digits and in base32 every collation sorts a digit before a letter. */
 const lastHash = (start: string): string => start.padEnd(64, "f")
 const lastAddress = (start: string): string => start.padEnd(addressMax, "Z")
 
@@ -51,7 +50,7 @@ interface SettlementFound {
   readonly occurred_at: Date
 }
 
-/** Of the reports and of the kernel. */
+/** Display names for the states of reports and of the kernel. */
 const stateWords: Readonly<Record<string, string>> = {
   success: "settled",
   unknown: "pending",
@@ -78,7 +77,7 @@ const findSettlements = Effect.fnUntraced(function* (words: string) {
         ]
       : [])
   ]
-  // Each from its own index.
+  // Each query uses its own index.
   const rows = yield* Effect.forEach(
     conditions,
     (condition) =>
@@ -93,7 +92,10 @@ const findSettlements = Effect.fnUntraced(function* (words: string) {
   }))
 })
 
-/** By exactly the identifier that the caller sent; the kernel has it, so also before a report knows the settlement. */
+/**
+ * By the exact identifier that the caller sent. The kernel stores it, so the settlement is found even before analytics
+ * has recorded it.
+ */
 const findIdentified = (words: string) =>
   Effect.map(findByIdentifier(words, kindMax), (found) =>
     found.map(({ innerHash, recordedAt, state }): Item => ({
@@ -111,7 +113,7 @@ const findAccounts = Effect.fnUntraced(function* (words: string) {
   const { amounts, redaction } = yield* Spelling
   const [start, end] = endsOf(words)
   const asked = words.startsWith("p_") ? words : start.toUpperCase()
-  // Where addresses are redacted, the beginning of one must not lead to the pseudonyms of all that begin so.
+  // With redaction, the beginning of an address must not lead to the pseudonyms of all addresses with that beginning.
   const isRedacted = redaction.show(asked) !== asked
   if (!isAddress.test(asked) && (isRedacted || !isAddressStart.test(asked))) return []
   const resolved = Option.getOrElse(yield* redaction.resolve(asked), () => asked)
@@ -160,7 +162,10 @@ const findResources = Effect.fnUntraced(function* (words: string) {
   ]
 })
 
-/** Labels are few: each is one step along the index. Those that begin so, then any that hold the words. */
+/**
+ * There are few labels: each is one step along the index. Labels with this beginning come first, then labels that
+ * contain the words.
+ */
 const findKeys = Effect.fnUntraced(function* (words: string) {
   const sql = yield* SqlClient.SqlClient
   if (!/^[\w.:/-]{1,128}$/.test(words)) return []
@@ -182,7 +187,7 @@ const findKeys = Effect.fnUntraced(function* (words: string) {
     .map((principal): Item => ({ kind: "key", id: principal, title: principal, note: "usage and settlements" }))
 })
 
-/** Letters of a word that may be a part of a reason: a shorter one is in most of them. */
+/** Minimum letters to search for a part of a reason; shorter parts match most reasons. */
 const reasonLettersMin = 4
 
 /** By a part of the code, in either spelling, or of its label. */
@@ -199,7 +204,9 @@ const findReasons = Effect.fnUntraced(function* (words: string) {
     .map(({ reason, sentence }): Item => ({ kind: "reason", id: reason, title: reason, note: sentence }))
 })
 
-/** An amount as people write it, with its asset's symbol or for each asset: the newest settlements of it. */
+/**
+ * An amount in decimal notation, with its asset's symbol or for each asset: the newest settlements with that amount.
+ */
 const findAmounts = Effect.fnUntraced(function* (words: string) {
   const written = /^(\d{1,20})(?:[.](\d{1,18}))?(?: ?([A-Za-z][A-Za-z0-9]{0,11}))?$/
   const [, whole, part = "", symbol] = written.exec(words.trim()) ?? []

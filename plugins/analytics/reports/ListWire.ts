@@ -1,5 +1,5 @@
-// The bodies of the pages' own reports as Schemas: settlements by cursor, what is found by one word, and how money
-// moves in a range beside the one before it.
+// The bodies of the pages' own reports as Schemas: settlements by cursor, search results for one word, and the
+// movements of a range compared with the one before it.
 import { Schema } from "effect"
 import { text, time, units, whole } from "../../../kernel/http/wireSchema.ts"
 import { SettlementRecord } from "./ReportWire.ts"

@@ -1,5 +1,5 @@
 // Payers and recipients: leaderboards by amount with their concentration, one participant's totals, and its
-// counterparties. Sums come from rollups by day; a leaderboard is ranked in one asset, the requested one or the one
+// counterparties. Sums come from rollups by day. A leaderboard ranks one asset: the requested one, otherwise the one
 // with the most settlements (S157–S161).
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -24,10 +24,10 @@ interface PartRow {
   readonly last: Date
 }
 
-/** A page of a leaderboard: behind the cursor of the page before, else after `offset` rows. */
+/** A page of a leaderboard: after the previous page's cursor, otherwise after `offset` rows. */
 export interface BoardPage extends Page {
   readonly cursor?: string | undefined
-  /** Least amount, atomic units of the asset that it is ordered by. */
+  /** Minimum amount, in atomic units of the asset that the leaderboard ranks. */
   readonly min?: string | undefined
 }
 
@@ -118,11 +118,11 @@ const itemsOf = (
   })
 }
 
-/** A page's last place as a cursor, its address as reports show it. */
+/** A page's last place as a cursor; its address has the form that reports show. */
 const cursorOf = ({ redaction }: Spelling["Service"], { address, amount, transactions }: Place): string =>
   `${amount}_${transactions}_${redaction.show(address)}`
 
-/** The place of a cursor; None where its address is an unknown pseudonym. */
+/** The place of a cursor; None if its address is an unknown pseudonym. */
 const placeOf = Effect.fnUntraced(function* ({ redaction }: Spelling["Service"], cursor: string) {
   const [amount = "0", transactions = "0", ...shown] = cursor.split("_")
   return Option.map(yield* redaction.resolve(shown.join("_")), (address): Place => ({ address, amount, transactions }))
@@ -222,7 +222,7 @@ interface Counterparty {
   readonly window: Window
 }
 
-/** Counterparties of an address, by asset: of all history from the pairs, of a window from the settlements. */
+/** Counterparties of an address, by asset: for all history from the pairs, for a window from the settlements. */
 const pairsOf = (sql: SqlClient.SqlClient, { address, role, window }: Counterparty) => {
   const [own, other] = [sql.literal(ownColumn(role)), sql.literal(otherColumn(role))]
   return window.since === undefined

@@ -1,7 +1,7 @@
-// How money moves in a range, beside the range of equal length before it: sums, a figure for each hour or day, shares
-// by scheme, asset and network, and the reasons of failures; all of one asset alone where it is chosen. Read from
-// rollups, so that its cost is that of its buckets, whatever the history is. A bucket before the first settlement has
-// no figure, which is not zero.
+// The money that moves in a range, compared with the range of equal length before it: sums, a figure for each hour or
+// day, shares by scheme, asset and network, and the reasons of failures; optionally for one asset only. It reads
+// rollups, so its cost depends on the number of buckets and not on the length of the history. A bucket before the first
+// settlement has no figure, as opposed to zero.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import type { Pulse as PulseWire } from "./ListWire.ts"
@@ -11,7 +11,7 @@ import { Spelling } from "./Spelling.ts"
 const millisPer = { hour: 3_600_000, day: 86_400_000 } as const
 export type Bucket = keyof typeof millisPer
 
-/** A longer range is by days. */
+/** Longer ranges use days. */
 const hourlyMillisMax = 8 * millisPer.day
 /** Buckets of the longest range: a little more than two years of days. */
 const bucketsMax = 800
@@ -24,7 +24,7 @@ export interface Range {
   readonly bucket: Bucket
 }
 
-/** The whole buckets that cover a range; a range beyond the bound keeps its end. */
+/** The whole buckets that cover a range; a range beyond the limit keeps its end. */
 export const rangeOf = (from: number, to: number): Range => {
   const bucket = to - from <= hourlyMillisMax ? "hour" : "day"
   const width = millisPer[bucket]
@@ -85,7 +85,7 @@ const sharesOf = (spelling: Spelling["Service"], rows: ReadonlyArray<Row>, main:
       .sort((a, b) => b.settlements - a.settlements)
   )
 
-/** In one asset where it is chosen. */
+/** Restricts to one asset if one is chosen. */
 const ofAsset = (sql: SqlClient.SqlClient, chosen: string | undefined): Statement.Fragment =>
   chosen === undefined ? sql`true` : sql`asset = ${chosen}`
 

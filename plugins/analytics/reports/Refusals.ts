@@ -1,5 +1,5 @@
-// Refused payments by reason and key, with samples: what an operator asks when a seller says that payments do not get
-// through. The counts are those of `recording/countRefusals.ts`, the largest first.
+// Refused payments by reason and key, with samples, for operators whose sellers report that payments fail. The counts
+// come from `recording/countRefusals.ts`, sorted in descending order.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { type RefusalSample, samplesMax } from "../recording/RefusalSample.ts"
@@ -10,7 +10,7 @@ import type { Refusals as RefusalsWire } from "./ReportWire.ts"
 import { Redaction } from "./Redaction.ts"
 import { Spelling } from "./Spelling.ts"
 
-/** Groups of one answer, where no limit is given. */
+/** Default number of groups in one answer. */
 export const groupsMax = 200
 
 export interface RefusalFilter {
@@ -18,16 +18,16 @@ export interface RefusalFilter {
   readonly reason?: string | undefined
   /** The label of a key, or `anonymous` or `none`. */
   readonly key?: string | undefined
-  /** UTC days: from this one on, and before that one; ISO 8601. */
+  /** UTC days, `from` inclusive and `to` exclusive; ISO 8601. */
   readonly from?: string | undefined
   readonly to?: string | undefined
-  /** With a payer, the samples that name it, and their groups alone. */
+  /** Only samples with this payer, and only groups with such samples. */
   readonly payer?: string | undefined
 }
 
 export interface RefusalPage {
   readonly limit: number
-  /** `REFUSED:OPERATION:REASON:PRINCIPAL` of the last group of the page before. */
+  /** `REFUSED:OPERATION:REASON:PRINCIPAL` of the previous page's last group. */
   readonly cursor: string | undefined
 }
 
@@ -53,7 +53,7 @@ const narrowed = (sql: SqlClient.SqlClient, filter: RefusalFilter): Statement.Fr
   ])
 }
 
-/** Behind a cursor in the order of the groups. */
+/** Groups after a cursor. */
 const beyond = (sql: SqlClient.SqlClient, cursor: string | undefined): Statement.Fragment => {
   if (cursor === undefined) return sql`true`
   const [, refused = "0", operation = "", reason = "", principal = ""] = forms.group.pattern.exec(cursor) ?? []
@@ -66,7 +66,7 @@ const cursorOf = ({ operation, principal, reason, refused }: Row): string =>
 
 const whole: RefusalPage = { limit: groupsMax, cursor: undefined }
 
-/** Groups since a time, the largest first; their samples are the newest of the days in question. */
+/** Groups since a time, the largest first, with the newest samples of those days. */
 export const readRefusals = (filter: RefusalFilter, since: Statement.Fragment, page: RefusalPage = whole) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

@@ -1,6 +1,6 @@
 // The catalog's resources as operators see them, with their payments: origins, the newest listings, one with its whole
-// history, and its usage in windows of hours. Internal ids, provenance and the details of rejections are here and in no
-// public answer (S140, S162–S167, S257).
+// history, and its usage in windows of hours. Only these reports contain internal ids, provenance and the details of
+// rejections; public answers do not (S140, S162–S167, S257).
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Catalog, CatalogRecords, type RecordFilter, type ResourceSummary } from "../../catalog/contract.ts"
@@ -21,7 +21,7 @@ import { Spelling } from "./Spelling.ts"
 export const observedHours = [1, 6, 24, 72, 168, 360, 720] as const
 const millisPerHour = 3_600_000
 
-/** Settlements by the shortest window that holds them: 1 is the longest, 0 is older than all. */
+/** Settlements by the shortest window that contains them: 1 is the longest, 0 means older than all. */
 interface UseRow {
   readonly calls: ReadonlyArray<{
     readonly window: number
@@ -118,7 +118,7 @@ const origins = Effect.fn("ResourceReports.origins")(function* (page: Page, asse
   } satisfies typeof Origins.Type
 })
 
-/** A page of the catalog: behind the id of the page before, else after `offset` rows. */
+/** A page of the catalog: after the previous page's last id, otherwise after `offset` rows. */
 export interface CatalogPage extends Page {
   readonly cursor?: string | undefined
   readonly filter?: RecordFilter | undefined
@@ -180,7 +180,7 @@ const detail = Effect.fn("ResourceReports.detail")(function* (id: bigint) {
   }))
 })
 
-/** A resource's payments and payers, each in the shortest window that holds it. */
+/** A resource's payments and payers, each in the shortest window that contains it. */
 const readUse = Effect.fnUntraced(function* (id: bigint) {
   const sql = yield* SqlClient.SqlClient
   const now = yield* Clock.currentTimeMillis
@@ -201,13 +201,13 @@ const readUse = Effect.fnUntraced(function* (id: bigint) {
   return row!
 })
 
-/** For all time and for the hours before now. */
+/** For all time and for the last hours. */
 const observability = Effect.fn("ResourceReports.observability")(function* (id: bigint, asset: string | undefined) {
   if (!(yield* isCataloged(id))) return Option.none<typeof ResourceUse.Type>()
   const { amounts } = yield* Spelling
   const { buyers, calls } = yield* readUse(id)
   const main = mainAsset(sumsOf(calls), asset)
-  // Every settlement is in one shortest window; those of a longer one are the sum.
+  // Every settlement is counted in its shortest window; a longer window is the sum.
   const notify = (from: number) => {
     const within = calls.filter(({ window }) => window >= from)
     const latest = Math.max(...within.map((one) => one.latest))

@@ -1,11 +1,11 @@
-// What a recipient sells: the resources that its newest settlements were for, by what they moved, and how much of it is
-// organic. A bounded number of settlements is read, so that the page of a large seller costs no more than that.
+// The resources that a recipient sells: those of its newest settlements, by amount, with their organic share. The
+// number of settlements that it reads is bounded, so that the page of a large seller does not cost more.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Selling as SellingWire } from "./ListWire.ts"
 import { Spelling } from "./Spelling.ts"
 
-/** The newest settlements that are read. */
+/** Maximum number of settlements that are read, newest first. */
 const overMax = 2_000
 const resourcesMax = 20
 
@@ -22,7 +22,7 @@ interface Row {
 const selling = Effect.fn("Selling.of")(function* (address: string) {
   const sql = yield* SqlClient.SqlClient
   const { amounts } = yield* Spelling
-  // A listing is one resource, whatever query its calls carried.
+  // A listing is one resource, even if its calls had different queries.
   const rows = yield* sql<Row>`select resource_id, case when resource_id is null then min(resource_url)
         else split_part(min(resource_url), '?', 1) end as resource_url, asset, count(*) as settlements,
       count(*) filter (where status = 'success') as settled,
@@ -55,7 +55,7 @@ const selling = Effect.fn("Selling.of")(function* (address: string) {
 export class Selling extends Context.Service<
   Selling,
   {
-    /** None for an account that was never paid. */
+    /** None for an account that has never been paid. */
     readonly of: (address: string) => Effect.Effect<Option.Option<typeof SellingWire.Type>, SqlError.SqlError>
   }
 >()("tollkeeper/analytics/Selling") {

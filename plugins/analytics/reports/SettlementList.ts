@@ -10,7 +10,7 @@ import { Spelling } from "./Spelling.ts"
 
 export type Sort = "newest" | "oldest" | "largest" | "smallest"
 
-/** What a list is narrowed to; absent members narrow nothing. */
+/** The filter of a list; absent members do not filter. */
 export interface ListFilter {
   readonly status?: string | undefined
   readonly reason?: string | undefined
@@ -20,14 +20,14 @@ export interface ListFilter {
   readonly principal?: string | undefined
   readonly payer?: string | undefined
   readonly payTo?: string | undefined
-  /** As payer or as recipient. */
+  /** Matches the payer or the recipient. */
   readonly party?: string | undefined
   readonly resourceId?: string | undefined
   readonly origin?: string | undefined
-  /** Atomic units of `asset`. */
+  /** In atomic units of `asset`. */
   readonly min?: string | undefined
   readonly max?: string | undefined
-  /** From this time on, and before that one; ISO 8601. */
+  /** `from` inclusive, `to` exclusive; ISO 8601. */
   readonly from?: string | undefined
   readonly to?: string | undefined
 }
@@ -35,11 +35,11 @@ export interface ListFilter {
 export interface ListPage {
   readonly sort: Sort
   readonly limit: number
-  /** `KEY_ID` of the last row of the page before. */
+  /** `KEY_ID` of the previous page's last row. */
   readonly cursor: string | undefined
 }
 
-/** Matches that are counted; from here on the answer is “more than”. */
+/** Maximum number of counted matches; above it the answer is “more than”. */
 export const countedMax = 1_000
 
 type Sql = SqlClient.SqlClient
@@ -52,7 +52,7 @@ interface Placed extends SettlementRow {
 const equal = (sql: Sql, column: string, value: string | undefined): ReadonlyArray<Statement.Fragment> =>
   value === undefined ? [] : [sql`${sql.literal(column)} = ${value}`]
 
-/** Everything but the party and the cursor. */
+/** All conditions except the party and the cursor. */
 const conditionsOf = (sql: Sql, filter: ListFilter): ReadonlyArray<Statement.Fragment> => [
   sql`status <> 'open'`,
   ...equal(sql, "status", filter.status),
@@ -73,7 +73,10 @@ const conditionsOf = (sql: Sql, filter: ListFilter): ReadonlyArray<Statement.Fra
 
 const microseconds = "(extract(epoch from occurred_at) * 1000000)::bigint"
 
-/** The column of an order, its direction, and the SQL of a cursor's key. Times are microseconds: no row is skipped. */
+/**
+ * The column of an order, its direction, and the SQL of a cursor's key. Times are in microseconds, so no row is
+ * skipped.
+ */
 const orders: Readonly<
   Record<Sort, { readonly column: string; readonly isDown: boolean; readonly key: string; readonly isTime: boolean }>
 > = {
@@ -93,7 +96,7 @@ const beyond = (sql: Sql, { cursor, sort }: ListPage): ReadonlyArray<Statement.F
   ]
 }
 
-/** A page; of an account on both sides, the two sides are read apart, each from its own index. */
+/** A page. If the party matches either side, each side is read separately from its own index. */
 const readPage = (sql: Sql, filter: ListFilter, page: ListPage): Statement.Statement<Placed> => {
   const { column, isDown, key } = orders[page.sort]
   const way = isDown ? "desc" : "asc"
@@ -122,7 +125,7 @@ const countOf = (sql: Sql, filter: ListFilter): Statement.Statement<{ total: big
   return sql<{ total: bigint }>`select count(*) as total from ${source} s`
 }
 
-/** A key by its label is the principal `key:LABEL`, where the label alone is none. */
+/** If no settlement has this principal, it is the label of a key: the principal is `key:LABEL`. */
 const spelledKey = Effect.fnUntraced(function* (filter: ListFilter) {
   const { principal } = filter
   if (principal === undefined) return filter
@@ -136,7 +139,7 @@ const list = Effect.fn("SettlementList.list")(function* (asked: ListFilter, page
   const sql = yield* SqlClient.SqlClient
   const filter = yield* spelledKey(asked)
   const { record } = yield* Spelling
-  // Planned for its own values: a plan for all filters would fit none.
+  // Planned for its own values; no generic plan fits all filters.
   const rows = yield* readPage(sql, filter, page).unprepared
   const total = page.cursor === undefined ? Number((yield* countOf(sql, filter).unprepared)[0]!.total) : undefined
   const shown = rows.slice(0, page.limit)

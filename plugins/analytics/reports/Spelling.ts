@@ -1,5 +1,5 @@
-// How reports present what is stored: amounts by asset, addresses plain or redacted, networks and reasons in the first
-// of the configured spellings.
+// Formats stored data for reports: amounts by asset, addresses plain or redacted, networks and reasons in the first of
+// the configured spellings.
 import { Context, Effect, Layer } from "effect"
 import { WireVocabulary } from "../../../kernel/config/WireVocabulary.ts"
 import { type NeutralNetwork, encodeNetwork, encodeReason } from "../../../kernel/Dialect.ts"
@@ -43,7 +43,7 @@ export class Spelling extends Context.Service<
           amount: row.amount,
           fee_stroops: row.fee_stroops.toString(),
           transaction_hash: row.transaction_hash,
-          // Open settlements are never read here.
+          // Open settlements are never read here, so this case does not occur.
           status: row.status === "open" ? "unknown" : row.status,
           facilitator_id: row.facilitator_id,
           resource_id: row.resource_id?.toString() ?? null,

@@ -31,7 +31,7 @@ interface OverviewRow {
   readonly last: Date | null
 }
 
-/** Points of one series; a longer one is cut to its newest. */
+/** Maximum points of one series; a longer one keeps its newest. */
 const pointsMax = 10_000
 
 const sum = <A>(items: ReadonlyArray<A>, of: (item: A) => bigint | string): bigint =>

@@ -58,7 +58,7 @@ const listed = (
   total: bigint
 ): typeof SettlementRecords.Type => ({ items: rows.map(record), pagination: { ...page, total: Number(total) } })
 
-/** Number of matches: from the rollup that covers the filter; settlements are counted only where none does. */
+/** Number of matches: from the rollup that covers the filter; without such a rollup, settlements are counted. */
 const countOf = (
   sql: SqlClient.SqlClient,
   { asset, network, payTo, payer, resourceId, scheme, status }: TransactionFilter,
@@ -99,7 +99,7 @@ const list = Effect.fn("Transactions.list")(function* (filter: TransactionFilter
   ])
   const [count] = yield* sql<{ total: bigint }>`${countOf(sql, filter, window, condition)}`.unprepared
   if (BigInt(page.offset) >= count!.total) return listed(spelling, [], page, count!.total)
-  // The offset is skipped in the index: rows are read for the page alone.
+  // The offset is skipped in the index: only the page's rows are read.
   const rows = yield* sql<SettlementRow>`select ${sql.literal(settlementColumns)} from analytics_settlements s
     where s.id in (
       select p.id from (select id from analytics_settlements where ${condition}

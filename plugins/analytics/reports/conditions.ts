@@ -2,7 +2,7 @@
 import type { SqlClient, Statement } from "effect/sql"
 import type { Window } from "./parameters.ts"
 
-/** A condition on a column with times, or with UTC days: within the window. */
+/** A condition on a column of times, or of UTC days: within the window. */
 export const within = (
   sql: SqlClient.SqlClient,
   column: string,
@@ -16,6 +16,6 @@ export const within = (
     : sql`${sql.literal(column)} >= ${from.slice(0, 10)}::date`
 }
 
-/** A condition on the days of `analytics_standings`, whose day -infinity is all history. */
+/** A condition on the days of `analytics_standings`; its day -infinity means all history. */
 export const leaderboardDays = (sql: SqlClient.SqlClient, window: Window): Statement.Fragment =>
   window.since === undefined ? sql`day = '-infinity'` : within(sql, "day", window, "day")

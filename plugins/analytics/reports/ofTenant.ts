@@ -1,8 +1,8 @@
-// A key's own part of every report. Each statement of the report runs behind common table expressions that shadow the
-// tables by name: settlements of the key alone, and the rollups as sums over those. So no report has a second version
-// for one key, and one that is added is scoped without a line of its own. A key owns the payments it settled; listings
-// and their observations are its own by the recipients that signed for it, since anyone may pay to any recipient.
-// Verifications are counted for operators alone: their rollup has no key.
+// Restricts every report to the payments of one key. Each statement of the report runs with common table expressions
+// that shadow the tables by name: the settlements of that key, and the rollups as sums over these. So no report needs a
+// second version for one key, and a new report is scoped without extra code. A key owns the payments that it settled.
+// It owns listings and their observations through the recipients that signed for it, since anyone may pay to any
+// recipient. Only operators see verifications, because their rollup has no key.
 import { Effect } from "effect"
 import { Statement } from "effect/sql"
 
@@ -61,7 +61,10 @@ const shadowed = (sql: Statement.Constructor, principal: string) => {
   return Statement.join(", ", false)(tables)
 }
 
-/** SQL has one list of such expressions a level: a statement's own list continues ours; a recursive one is nested. */
+/**
+ * SQL allows one list of such expressions per level: a statement's own list is appended to ours; a recursive one is
+ * nested.
+ */
 const behind = (sql: Statement.Constructor, tables: Statement.Fragment, { segments }: Statement.Fragment) => {
   const [first, ...rest] = segments
   const text = first?._tag === "Literal" ? first.value.trimStart() : ""
@@ -76,10 +79,13 @@ const transformer =
   (self, sql) =>
     Effect.succeed(behind(sql, shadowed(sql, principal), self))
 
-/** The statements of a report over the payments of one principal alone. Nothing in it may write. */
+/** Runs a report's statements over the payments of one principal. They must not write. */
 export const ofTenant = <A, E, R>(principal: string, report: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(report, Statement.CurrentTransformer, transformer(principal))
 
-/** A part of a report that several readers share, and that names no payment: over everything, for each of them. */
+/**
+ * A part of a report that several readers share and that does not depend on payments: runs over all data for each
+ * reader.
+ */
 export const ofAll = <A, E, R>(part: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(part, Statement.CurrentTransformer, undefined)

@@ -1,5 +1,5 @@
-// The parameters of analytics and how they are read: windows, pages, and the forms of filters. `days` never fails: any
-// other value is 30 (S134, S135, S154, S329). Pure.
+// Parses the parameters of analytics: windows, pages, and the forms of filters. `days` never fails: any other value
+// means 30 (S134, S135, S154, S329). Pure.
 import { Option, Schema } from "effect"
 import { readNetwork } from "../../../kernel/Dialect.ts"
 import { type Form, inForm, parameter, type QueryReader } from "../../../kernel/http/readQuery.ts"
@@ -52,7 +52,7 @@ export const forms = {
     expected: "the cursor of a page"
   },
   group: {
-    // Reasons hold underscores and no colon; a principal may hold any.
+    // Reasons contain underscores and no colon; a principal may contain both.
     pattern: /^([0-9]{1,19}):(verify|settle):([a-z0-9_]{1,80}):([A-Za-z0-9.:_/-]{1,140})$/u,
     expected: "the cursor of a page"
   },
@@ -99,7 +99,7 @@ export const readPage = (read: Pick<QueryReader<"limit" | "offset">, "given">, b
   offset: Number(read.given("offset") ?? 0)
 })
 
-/** In its neutral spelling; an unknown one stays as it is and matches nothing. */
+/** In neutral spelling. An unknown one stays unchanged and matches nothing. */
 export const readNetworkFilter = ({ given }: Pick<QueryReader<"network">, "given">): string | undefined => {
   const value = given("network")
   return value === undefined

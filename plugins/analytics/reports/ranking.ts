@@ -1,6 +1,6 @@
 // A page of a role's leaderboard: addresses by their amount of one asset, then by their settlements in it, then by
-// name; addresses that never dealt in the asset come last. It is read in the order it is kept in, and summed where its
-// window is not kept yet (S157, S158).
+// name; addresses that never dealt in the asset come last. It reads the stored order, or sums a window that is not
+// stored yet (S157, S158).
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { leaderboardDays } from "./conditions.ts"
@@ -16,7 +16,7 @@ export interface Place {
   readonly transactions: string
 }
 
-/** `after` is the last place of the page before; `min` leaves out amounts below it, in atomic units. */
+/** `after` is the previous page's last place; `min` excludes smaller amounts, in atomic units. */
 export interface RankPage extends Page {
   readonly after?: Place | undefined
   readonly min?: string | undefined
@@ -32,7 +32,7 @@ interface Row {
   readonly kept: boolean
   readonly page: ReadonlyArray<Place> | null
   readonly top: ReadonlyArray<string> | null
-  /** Number of addresses that dealt in the asset; null where no offset needs it. */
+  /** Number of addresses that dealt in the asset; null if no offset needs it. */
   readonly dealt: bigint | null
 }
 
@@ -45,7 +45,7 @@ const ranked = ({ page, top }: Pick<Row, "page" | "top">): Ranked => ({
   top: (top ?? []).map(BigInt)
 })
 
-/** Behind the page's place and not below its least amount, as a condition. */
+/** Condition: after the page's place, and at least its minimum amount. */
 const behind = (sql: SqlClient.SqlClient, { after, min }: RankPage): Statement.Fragment =>
   sql.and([
     sql`true`,
@@ -76,7 +76,7 @@ const readKept = Effect.fnUntraced(function* (role: Role, since: string, page: R
   return row!
 })
 
-/** Addresses that dealt in other assets alone. */
+/** Addresses that only dealt in other assets. */
 const others = Effect.fnUntraced(function* (role: Role, since: string, page: RankPage, asset: string) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ address: string }>`select address from analytics_rankings r

@@ -8,6 +8,8 @@ export interface Hit {
   readonly relevance: number
   /** How much of the query's terms it holds, in units of a term of a single listing, not divided by the query's. */
   readonly evidence?: number
+  /** The share of the query's own terms that it holds, by weight; a term that it repeats counts once. */
+  readonly held?: number
   /** It holds a rare term of the query itself, so it is an answer even if no hit is relevant enough. */
   readonly isEvident?: boolean
   /**

@@ -1,7 +1,8 @@
 // Storage of reservations. A store decides a reservation in one step, so that concurrent calls cannot exceed a ceiling
-// together, and changes a reservation's state only along the allowed transitions. All but the memory store survive the
-// process. Beside a reservation it keeps, sealed, what another process needs to finish its payment: the signed payment
-// with its terms, stored before it is sent, and content that arrived before the ledger showed the payment.
+// together, and changes a reservation's state only along the allowed transitions. All stores except the memory store
+// survive the process. With a reservation the store keeps, sealed, what another process needs to finish its payment:
+// the signed payment with its terms, stored before it is sent, and content that arrived before the ledger showed the
+// payment.
 import { Context, type Effect, Schema } from "effect"
 import type { ChannelConfig } from "../../x402-batch/contract.ts"
 import type { Authorization, Ceilings, Reservation, ReservationState } from "./Reservation.ts"
@@ -14,13 +15,13 @@ export class BudgetUnavailable extends Schema.TaggedError<BudgetUnavailable>()("
 /** `kept`: reserved. `over`: exceeds a ceiling. `changed`: another reservation of the invocation came first. */
 export type Reserved = "kept" | "over" | "changed"
 
-/** What is known of one invocation. */
+/** Reservations of one invocation. */
 export interface ExistingReservation {
-  /** Reservations ever made for it, as far as they are kept. */
+  /** Number of reservations made for it, among those still stored. */
   readonly made: number
   /**
-   * Those whose result the same call gets: `reserved`, `signed`, `unknown`, `spent`, `acknowledged`, and `released`
-   * ones whose content came all the same; newest first.
+   * Reservations with a result for the same call: `reserved`, `signed`, `unknown`, `spent`, `acknowledged`, and
+   * `released` ones if content came anyway. Newest first.
    */
   readonly undelivered: ReadonlyArray<Reservation>
   /** Identifiers of payments that were signed since the last delivery and released, newest first. */
@@ -33,7 +34,7 @@ export interface Kept {
   readonly content?: string | undefined
 }
 
-/** Characters of all stored contents; beyond it, content is requested from the seller again. */
+/** Maximum characters of all stored contents. Content beyond it is requested from the seller again. */
 export const contentLengthsMax = 268_435_456
 
 export interface TransitionResult {
@@ -43,63 +44,66 @@ export interface TransitionResult {
   readonly receipt?: string
 }
 
-/** What vouchers of a payment channel were signed for, atomic units in all. */
+/** Cumulative amounts that vouchers of a payment channel were signed for, in atomic units. */
 export interface SignedTotals {
-  /** By calls that ended as paid, or whose end is not known: of these a seller may show the voucher. */
+  /** By calls that were paid or whose outcome is unknown. A seller may prove its total with one of these vouchers. */
   readonly counted: bigint
-  /** By any call, also one that was refused; written before the voucher leaves this process. */
+  /** By any call, even if it was refused; written before the voucher is sent. */
   readonly sent: bigint
 }
 
-/** A channel of an agent, as it was last used. */
+/** An agent's channel, as of its last use. */
 export interface StoredChannel {
   readonly channelId: string
   readonly agent: string
   readonly contract: string
-  /** Its terms, by which its payer withdraws without the seller. */
+  /** The channel's terms; the payer needs them to withdraw without the seller. */
   readonly config: ChannelConfig
-  /** The call by which its seller is asked for a refund, sealed under the channel's id. */
+  /** The request that asks the seller for a refund, sealed under the channel's id. */
   readonly sealed: string
 }
 
-/** Receipts that are listed at most. */
+/** Maximum number of listed receipts. */
 export const receiptsMax = 20
 
 export class BudgetStore extends Context.Service<
   BudgetStore,
   {
-    /** `made` is the count the caller read before: of two concurrent callers that read the same, one reserves. */
+    /**
+     * `made` is the count that the caller read before. If two concurrent callers read the same count, one of them
+     * reserves.
+     */
     readonly reserve: (
       reservation: Reservation,
       ceilings: Ceilings,
       made: number
     ) => Effect.Effect<Reserved, BudgetUnavailable>
-    /** True when the reservation was in a state that allows the move. */
+    /** True if the state transition was allowed. */
     readonly move: (id: string, to: TransitionResult) => Effect.Effect<boolean, BudgetUnavailable>
     /** Reservations in states that can still change, oldest first. */
     readonly open: Effect.Effect<ReadonlyArray<Reservation>, BudgetUnavailable>
-    /** Settles what was acknowledged at least this long ago: the same call is paid for again from then on. */
+    /** Settles payments acknowledged at least this long ago. From then on the same call is a new purchase. */
     readonly settleAcknowledged: (ageMillis: number) => Effect.Effect<void, BudgetUnavailable>
     readonly ofInvocation: (invocation: string) => Effect.Effect<ExistingReservation, BudgetUnavailable>
     /**
-     * Adds sealed data to an undelivered reservation; false when there is none, or no room for content among
-     * `lengthsMax` characters of all, though that of acknowledged ones gives way.
+     * Adds sealed data to an undelivered reservation. False if it does not exist, or if all contents together would
+     * exceed `lengthsMax` characters even after the contents of acknowledged payments are dropped.
      */
     readonly keep: (id: string, kept: Kept, lengthsMax?: number) => Effect.Effect<boolean, BudgetUnavailable>
     readonly kept: (id: string) => Effect.Effect<Kept, BudgetUnavailable>
     /** Reservations of an agent that have a receipt, newest first. */
     readonly receipts: (agent: string) => Effect.Effect<ReadonlyArray<Reservation>, BudgetUnavailable>
-    /** Forgets the content of a released reservation, which is delivered. */
+    /** Deletes the content of a released reservation after its delivery. */
     readonly forget: (id: string) => Effect.Effect<void, BudgetUnavailable>
-    /** Zeros for a channel of which nothing is kept. */
+    /** Zeros if nothing is stored for the channel. */
     readonly totals: (channelId: string) => Effect.Effect<SignedTotals, BudgetUnavailable>
     readonly keepTotals: (channelId: string, totals: SignedTotals) => Effect.Effect<void, BudgetUnavailable>
     /** Channels that may hold money. */
     readonly channels: Effect.Effect<ReadonlyArray<StoredChannel>, BudgetUnavailable>
     readonly keepChannel: (channel: StoredChannel) => Effect.Effect<void, BudgetUnavailable>
-    /** Its money is refunded. */
+    /** Called after the channel's money is refunded. */
     readonly forgetChannel: (channelId: string) => Effect.Effect<void, BudgetUnavailable>
-    /** Whether other processes work on it. */
+    /** True if other processes use it too. */
     readonly isShared: boolean
   }
 >()("tollkeeper/mcp-tools/BudgetStore") {}

@@ -1,13 +1,12 @@
-// What an agent may spend, counted for each asset apart, for each agent and each of its sessions, by UTC day. A
-// reservation is the amount of one payment, from before anything is built until its outcome is known. It is
-// let go only when nothing was signed or the authorization has died unspent on the ledger; a seller's word releases
-// nothing. Pure.
+// An agent's spending limits, counted per asset, agent and session, by UTC day. A reservation holds the amount of one
+// payment from before anything is built until its outcome is known. It is released only if nothing was signed, or the
+// authorization expired unspent on the ledger. A seller's statement releases nothing. Pure.
 
 /**
- * `reserved`: nothing is signed yet. `signed`: an authorization exists, its call is under way. `unknown`: it exists and
- * its outcome is not known. `spent`: the ledger has it, and no host has acknowledged its result. `acknowledged`: a host
- * has, and the same call still gets it for the replay window. `settled`: paid and delivered. `released`: it can never
- * be spent.
+ * `reserved`: nothing is signed yet. `signed`: an authorization exists and its call is in progress. `unknown`: it
+ * exists and its outcome is not known. `spent`: it is on the ledger, and no host has acknowledged the result.
+ * `acknowledged`: a host has, and the same call still gets the result during the replay window. `settled`: paid and
+ * delivered. `released`: it can never be spent.
  */
 export type ReservationState = (typeof reservationStates)[number]
 
@@ -27,7 +26,7 @@ export interface Authorization {
   /** Address, G… */
   readonly payer: string
   readonly nonce: bigint
-  /** The last ledger in which it can be spent. */
+  /** The authorization can be spent up to this ledger. */
   readonly expirationLedger: number
 }
 
@@ -38,15 +37,13 @@ export interface Reservation {
   readonly day: string
   readonly agent: string
   readonly session: string
-  /**
-   * Hash of agent, resource and arguments: the same call again is not a second payment while this one is open.
-   */
+  /** Hash of agent, resource and arguments. While this payment is open, the same call does not pay again. */
   readonly invocation: string
-  /** Neutral. */
+  /** Neutral name. */
   readonly network: string
   readonly asset: string
   readonly payTo: string
-  /** Of the resource; undefined for a symbolic name, and for what was reserved before origins were kept. */
+  /** Origin of the resource. Undefined for a symbolic name, and for reservations made before origins were stored. */
   readonly origin: string | undefined
   /** True if the origin has confirmed the payee. */
   readonly grade: Grade | undefined
@@ -55,13 +52,13 @@ export interface Reservation {
   readonly state: ReservationState
   readonly createdAtMillis: number
   readonly authorization: Authorization | undefined
-  /** Hash of the transaction, when a seller named one that fits. */
+  /** Hash of the transaction, if the seller named a matching one. */
   readonly transaction: string | undefined
-  /** The facilitator's signed receipt, a compact JWS, where the seller passed one on. */
+  /** The facilitator's signed receipt, a compact JWS, if the seller passed one on. */
   readonly receipt?: string | undefined
-  /** Close time of the ledger that was the latest when it was reserved; absent in what earlier versions wrote. */
+  /** Close time of the latest ledger when the amount was reserved. Absent in reservations of earlier versions. */
   readonly ledgerSeconds?: number | undefined
-  /** When its host was seen to have the result. */
+  /** When its host acknowledged the result. */
   readonly acknowledgedAtMillis?: number | undefined
 }
 
@@ -69,24 +66,24 @@ export interface Reservation {
 export interface Ceilings {
   readonly perSession: bigint
   readonly perDay: bigint
-  /** To one recipient in a day; 0 is no limit, as in those that follow. */
+  /** To one recipient in a day; 0 means no limit, here and in the members below. */
   readonly perRecipient: bigint
   /** For resources of one origin in a day. */
   readonly perOrigin: bigint
   /** For all resources of one grade in a day. */
   readonly perGrade: Readonly<Record<Grade, bigint>>
-  /** Payments per agent and minute, over all assets; 0 is no limit. */
+  /** Payments per agent and minute, over all assets; 0 means no limit. */
   readonly paymentsPerMinute: number
 }
 
-/** States that can still change. */
+/** True in states that can still change. */
 export const isOpen = ({ state }: Reservation): boolean =>
   state === "reserved" || state === "signed" || state === "unknown"
 
-/** How many identifiers of released payments are named. */
+/** Maximum number of released payments that are listed. */
 export const releasedMax = 10
 
-/** The signed payments of an invocation that were released since its last delivery, oldest of `all` first. */
+/** Signed payments of an invocation released since its last delivery. `all` is sorted oldest first. */
 export const releasedSince = (all: ReadonlyArray<Reservation>): ReadonlyArray<string> =>
   all
     .slice(all.findLastIndex(({ state }) => state === "settled") + 1)
@@ -95,12 +92,12 @@ export const releasedSince = (all: ReadonlyArray<Reservation>): ReadonlyArray<st
     .reverse()
     .slice(0, releasedMax)
 
-/** States in which the same call gets this payment's result, and pays nothing. */
+/** In these states the same call gets this payment's result and pays nothing. */
 export const undelivered: ReadonlyArray<ReservationState> = ["reserved", "signed", "unknown", "spent", "acknowledged"]
 
 export const minuteMillis = 60_000
 
-/** By the ledgers' close times, which no setting of a machine's clock changes. */
+/** Compares the ledgers' close times, because a machine's clock can be set. */
 const isWithinMinute = (
   one: Pick<Reservation, "createdAtMillis" | "ledgerSeconds">,
   asked: Pick<Reservation, "createdAtMillis" | "ledgerSeconds">
@@ -109,7 +106,7 @@ const isWithinMinute = (
     ? asked.createdAtMillis - one.createdAtMillis < minuteMillis
     : (asked.ledgerSeconds - one.ledgerSeconds) * 1_000 < minuteMillis
 
-/** How much is left for a new reservation like this one: the least of all ceilings; below 0 when it is one too many. */
+/** Amount left for such a reservation: the minimum over all ceilings. Below 0 if the rate limit is reached. */
 export const remaining = (
   all: Iterable<Reservation>,
   asked: Omit<Reservation, "id" | "invocation" | "amount" | "state" | "authorization" | "transaction" | "receipt">,
@@ -151,7 +148,7 @@ const moves: Readonly<Record<ReservationState, ReadonlyArray<ReservationState>>>
   reserved: ["signed", "released"],
   signed: ["unknown", "spent", "settled", "released"],
   unknown: ["spent", "settled", "released"],
-  // What is spent can still be delivered, by the same payment sent again.
+  // The result of a spent payment can still be delivered, by sending the same payment again.
   spent: ["acknowledged", "settled"],
   acknowledged: ["settled"],
   settled: [],

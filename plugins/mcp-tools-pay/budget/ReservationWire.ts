@@ -1,4 +1,4 @@
-// Reservations as text: the file of the file store. Amounts and nonces are decimal strings.
+// Reservations as text for the file store. Amounts and nonces are decimal strings.
 import { Effect, Schema } from "effect"
 import { type Reservation, reservationStates } from "./Reservation.ts"
 
@@ -41,7 +41,7 @@ export const decodeTable = (text: string): Effect.Effect<ReadonlyArray<Reservati
     }))
   )
 
-/** A replacer of `JSON.stringify`: amounts as decimal texts. */
+/** A replacer for `JSON.stringify`: writes amounts as decimal strings. */
 export const withDecimals = (_: string, value: unknown) => (typeof value === "bigint" ? value.toString() : value)
 
 export const encodeTable = (table: ReadonlyArray<Reservation>): string =>

@@ -1,5 +1,5 @@
-// The budget's store of the running tool server, for operator commands that execute inside it: a file store belongs to
-// this process alone.
+// The budget store of the running tool server. Operator commands that run inside the tool server use it instead of
+// opening a second store; a memory store can only be reached this way.
 import { Context, Effect, Layer } from "effect"
 import { BudgetStore } from "./BudgetStore.ts"
 

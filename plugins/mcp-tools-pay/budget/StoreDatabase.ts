@@ -1,12 +1,12 @@
-// The PostgreSQL that tool servers share, where the settings choose it: a database of their own, never the embedded
-// one. It is opened only when chosen, after its migrations. It holds the budget and the requests for approval.
+// The PostgreSQL database that tool servers share. It is never the embedded one. It is opened, after its migrations,
+// only if the settings choose it. It holds the budget and the requests for approval.
 import { Context, Effect, Layer } from "effect"
 import { SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { Database } from "../../../kernel/database/Database.ts"
 import * as Migrations from "../../../kernel/database/Migrations.ts"
 import { Config } from "../Config.ts"
 
-/** Whose tables they are; the name is older than this plugin. */
+/** Owner of the tables; the name is older than this plugin. */
 const owner = "mcp-tools"
 
 const opened = Effect.gen(function* () {
@@ -24,7 +24,7 @@ const opened = Effect.gen(function* () {
 export class StoreDatabase extends Context.Service<
   StoreDatabase,
   {
-    /** Undefined where the settings choose another store. */
+    /** Undefined if the settings choose another store. */
     readonly shared: Effect.Success<typeof opened> | undefined
   }
 >()("tollkeeper/mcp-tools-pay/StoreDatabase") {

@@ -1,5 +1,5 @@
-// Operator commands that list holds and resolve what the ledger can no longer decide (S104). Inside the running tool
-// server they use its store. Standalone they open the store, beside running tool servers.
+// Operator commands that list holds and resolve those that the ledger can no longer decide (S104). Inside the running
+// tool server they use its store. Standalone they open the store while tool servers keep running.
 import { Effect, Layer, Option } from "effect"
 import { SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { Config } from "../Config.ts"
@@ -18,10 +18,10 @@ const kept = Effect.gen(function* () {
   return yield* openStore
 }).pipe(Effect.provide(StoreDatabase.layer.pipe(Layer.provideMerge(Config.layer))))
 
-/** The store of the tool server in which this is carried out, when it is one. */
+/** The store of the tool server that executes this command; undefined in a standalone process. */
 const running = Effect.map(Effect.serviceOption(RunningBudget), (found) => Option.getOrUndefined(found)?.store)
 
-/** The file is read without being taken. */
+/** Reads the file without locking it. */
 const read = Effect.gen(function* () {
   if ((yield* Config).store === "file") return (yield* readTable(yield* fileFolder)).filter(isOpen)
   return yield* Effect.flatMap(kept, ({ open }) => open)
@@ -33,7 +33,7 @@ export const listHolds = Effect.gen(function* () {
   return yield* store === undefined ? read : store.open
 })
 
-/** Payment channels that may hold money, with their terms and what their vouchers were signed for. */
+/** Payment channels that may hold money, with their terms and the amounts their vouchers were signed for. */
 export const listChannels = Effect.gen(function* () {
   const store = (yield* running) ?? (yield* kept)
   return yield* Effect.forEach(yield* store.channels, ({ sealed: _, ...channel }) =>
@@ -41,7 +41,7 @@ export const listChannels = Effect.gen(function* () {
   )
 }).pipe(Effect.scoped)
 
-/** False when the reservation is not one that may be decided so. */
+/** False if the reservation's state does not allow this outcome. */
 export const resolveHold = (id: string, outcome: "spent" | "released" | "settled") =>
   Effect.gen(function* () {
     const { move } = (yield* running) ?? (yield* kept)

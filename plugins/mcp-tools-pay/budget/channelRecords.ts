@@ -1,6 +1,6 @@
-// What is kept of agents' channels beside the budget, by channel: what their vouchers were signed for, and the terms by
-// which a process that begins anew asks for a refund and an operator withdraws. In memory, or in a file that the
-// processes of one machine share; each change is one step of theirs.
+// Records of agents' channels, by channel: the amounts that vouchers were signed for, and the channel's terms, which a
+// restarted process needs to ask for a refund and an operator needs to withdraw. They are in memory, or in a file that
+// the processes of one machine share. Each change runs as one of the store's steps.
 import { Effect, FileSystem, Path, Schema } from "effect"
 import { replaceFile } from "../replaceFile.ts"
 import { BudgetUnavailable, type SignedTotals, type StoredChannel } from "./BudgetStore.ts"
@@ -8,11 +8,11 @@ import { withDecimals } from "./ReservationWire.ts"
 
 export interface Records<A> {
   readonly all: Effect.Effect<ReadonlyMap<string, A>, BudgetUnavailable>
-  /** Undefined drops what is kept. */
+  /** Undefined deletes the record. */
   readonly put: (channelId: string, record: A | undefined) => Effect.Effect<void, BudgetUnavailable>
 }
 
-/** Channels that are kept at most; the one that was used the longest ago goes. */
+/** Maximum number of channels; the least recently updated one is dropped first. */
 const channelsMax = 10_000
 
 const withOne = <A>(all: ReadonlyMap<string, A>, channelId: string, record: A | undefined) => {
@@ -55,7 +55,7 @@ export const channelsCodec = Schema.fromJsonString(
   )
 )
 
-/** A file of `folder`: written beside, and put in its place. */
+/** Records in a file of `folder`, which is replaced as a whole. */
 export const recordsInFile = Effect.fnUntraced(function* <A extends SignedTotals | Omit<StoredChannel, "channelId">>(
   folder: string,
   name: string,

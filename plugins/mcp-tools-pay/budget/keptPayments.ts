@@ -1,17 +1,17 @@
-// What a table of reservations keeps beside it: in memory, or one file a payment in a folder of its own, written beside
-// and put in its place before it counts. What is in them is sealed.
+// Sealed data that a table of reservations stores separately: in memory, or as files in a separate folder. Each file is
+// replaced as a whole.
 import { Effect, FileSystem, Path, Schema } from "effect"
 import { replaceFile } from "../replaceFile.ts"
 import { BudgetUnavailable, type Kept } from "./BudgetStore.ts"
 
 export interface KeptPayments {
-  /** Adds to what is kept. */
+  /** Merges with the data already kept. */
   readonly put: (id: string, kept: Kept) => Effect.Effect<void, BudgetUnavailable>
   readonly get: (id: string) => Effect.Effect<Kept, BudgetUnavailable>
   readonly drop: (id: string) => Effect.Effect<void>
-  /** Drops all but those. */
+  /** Drops the data of all other reservations. */
   readonly retain: (ids: ReadonlySet<string>) => Effect.Effect<void, BudgetUnavailable>
-  /** Characters of the contents that are kept, by payment; no other step of any process runs meanwhile. */
+  /** Length of each kept content, in characters. The caller holds the store's lock. */
   readonly contents: Effect.Effect<ReadonlyMap<string, number>, BudgetUnavailable>
 }
 
@@ -36,7 +36,7 @@ const Text = Schema.fromJsonString(
 )
 const decode = Schema.decodeUnknownEffect(Text)
 
-/** Files of `folder`, which several processes share: one for a payment, and one for its content. */
+/** Files in `folder`, which several processes share: one for a payment, and one for its content. */
 export const keptInFiles = Effect.fnUntraced(function* (folder: string) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path

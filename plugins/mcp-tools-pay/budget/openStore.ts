@@ -1,4 +1,4 @@
-// The store that the settings name, open until the Scope closes. A shared one forgets what has ended, each hour.
+// Opens the configured store until the Scope closes. A shared store deletes old ended reservations every hour.
 import { Effect, Layer, Path } from "effect"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { SettingsRefused } from "../../../kernel/config/Settings.ts"
@@ -11,7 +11,7 @@ import { forgetReservations, postgresStore } from "./postgresStore.ts"
 import { StoreDatabase } from "./StoreDatabase.ts"
 import { fileStore, memoryStore } from "./tableStore.ts"
 
-/** Where the file is kept. */
+/** Folder of the file store. */
 export const fileFolder = Effect.gen(function* () {
   const path = yield* Path.Path
   return path.join((yield* Host).stateFolder, "tools")
@@ -31,8 +31,8 @@ const startForgetting = Effect.gen(function* () {
 })
 
 /**
- * Two processes that share a state folder share its approvals, and must share the budget that counts what they were
- * used for.
+ * Processes that share a state folder share its approvals, so they must also share the budget that counts the payments
+ * made with them.
  */
 const holdAlone = Effect.gen(function* () {
   const { hold } = yield* FolderLock

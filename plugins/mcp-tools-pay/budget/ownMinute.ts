@@ -1,5 +1,5 @@
-// The payments of this process's last minute, by a clock that nothing sets: beside the store's count by ledgers, for a
-// ledger whose own clock follows the machine's.
+// Counts this process's payments of the last minute by a monotonic clock. The store counts by ledger close times; this
+// second count is for a ledger with a clock that follows the machine's.
 import { Effect } from "effect"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import type { BudgetStore } from "./BudgetStore.ts"

@@ -1,8 +1,8 @@
-// Reservations in the tool servers' own PostgreSQL, shared by replicas (S303). A reservation is decided under a lock of
-// its agent for one transaction, so that two replicas cannot exceed a ceiling together; a state change is one
+// Reservations in the tool servers' own PostgreSQL, shared by replicas (S303). The store decides a reservation in one
+// transaction under a lock of its agent, so that two replicas cannot exceed a ceiling together. A state change is one
 // conditional update. Ended reservations are deleted by age, after every ceiling and repetition window has passed. Ages
-// are by the database's clock: replicas whose clocks differ count the same minute, and none deletes what another has
-// just reserved.
+// use the database's clock: replicas with different clocks count the same minute, and none deletes a reservation that
+// another has just made.
 import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -39,14 +39,14 @@ interface Row {
   readonly grade: Grade | null
   readonly amount: string
   readonly state: ReservationState
-  /** Milliseconds since it was made. */
+  /** Milliseconds since the reservation was made. */
   readonly age: number
   readonly payer: string | null
   readonly nonce: string | null
   readonly expiration_ledger: bigint | null
   readonly transaction: string | null
   readonly receipt: string | null
-  /** Milliseconds since then. */
+  /** Milliseconds since the acknowledgement. */
   readonly acknowledged: number | null
 }
 
@@ -55,7 +55,7 @@ const columns = `id, day::text as day, agent, session, invocation, network, asse
   (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age,
   (extract(epoch from clock_timestamp() - acknowledged_at) * 1000)::float8 as acknowledged`
 
-/** Relative to this process's clock: now minus the creation time is the age by the database's clock. */
+/** Converts to this process's clock: now minus the creation time is the age by the database's clock. */
 const decode = (row: Row, now: number): Reservation => ({
   id: row.id,
   day: row.day,
@@ -84,7 +84,7 @@ const statesBefore = (to: ReservationState) => reservationStates.filter((from) =
 /** Open reservations checked in one turn. */
 const openMax = 1_000
 
-/** Of the day, in atomic units of the asset. */
+/** Amounts spent in the day, in atomic units of the asset. */
 interface Spent {
   readonly day: string
   readonly session: string
@@ -110,7 +110,7 @@ const fitsBelow = (
   )
 }
 
-/** What is older by the database's clock is not read: it bounds the statement, and no clock is off by as much. */
+/** Oldest row that the rate limit reads, by the database's clock. It bounds the scan; no clock is off by a day. */
 const lateMillis = 86_400_000
 
 const ago = (sql: SqlClient.SqlClient, millis: number) =>
@@ -130,7 +130,7 @@ const madeFor = (sql: SqlClient.SqlClient, invocation: string) =>
     ([row]) => Number(row?.made ?? 0n)
   )
 
-/** In one transaction, under a lock of the agent, whose the invocation is too. */
+/** Runs in one transaction. The lock of the agent also covers its invocations. */
 const reserveIn = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   one: Reservation,
@@ -167,13 +167,13 @@ const reserveIn = Effect.fnUntraced(function* (
   return "kept"
 })
 
-/** In one transaction. */
+/** Maximum rows deleted in one transaction. */
 const forgottenMax = 1_000
 
 /**
- * Deletes ended reservations of that age; true when there may be more. Spent and undelivered ones stay, so that they
- * are not paid for again. Settled ones stay until their day is three days before the newest counted day, whatever this
- * machine's clock says.
+ * Deletes ended reservations of that age; true if there may be more. Spent and undelivered ones stay, so that they are
+ * not paid for again. Settled ones stay until their day is three days before the newest counted day, whatever this
+ * machine's clock shows.
  */
 export const forgetReservations = Effect.fnUntraced(function* (keepMillis: number) {
   const sql = yield* SqlClient.SqlClient
@@ -185,9 +185,7 @@ export const forgetReservations = Effect.fnUntraced(function* (keepMillis: numbe
   return deleted.length === forgottenMax
 })
 
-/**
- * What is known of one invocation; the count comes first, so that what is reserved after it is noticed by the count.
- */
+/** Reservations of one invocation. The count is read first, so that `reserve` detects a reservation made after it. */
 const knownOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, invocation: string) {
   const made = yield* madeFor(sql, invocation)
   const waiting = yield* readReservations(
@@ -203,7 +201,7 @@ const knownOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, invocatio
   return { made, undelivered: waiting, released: released.map(({ id }) => id) }
 })
 
-/** One statement; a store that is full of contents takes no further one. */
+/** One statement. Rejects content if the store has no room for it. */
 const keepOnce = (sql: SqlClient.SqlClient, id: string, { content, payment }: Kept, lengthsMax: number) =>
   Effect.map(
     sql<{ id: string }>`update mcp_tools_reservations set payment = coalesce(${payment ?? null}::text, payment),
@@ -214,7 +212,7 @@ const keepOnce = (sql: SqlClient.SqlClient, id: string, { content, payment }: Ke
     (rows) => rows.length === 1
   )
 
-/** What hosts have acknowledged gives way to what none has. */
+/** If there is no room, drops the contents of acknowledged payments and tries again. */
 const keep = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, id: string, kept: Kept, lengthsMax: number) {
   if (yield* keepOnce(sql, id, kept, lengthsMax)) return true
   if (kept.content === undefined || kept.content.length > lengthsMax) return false
@@ -285,7 +283,7 @@ export const postgresStore = Effect.gen(function* () {
           sql`update mcp_tools_reservations set payment = null, content = null where id = ${id} and state = 'released'`
         )
       ),
-    // A channel's total is counted by one process: the settings allow no payment channels beside this store.
+    // One process counts a channel's total, so the settings do not allow payment channels with this store.
     totals: () => Effect.fail(unshared),
     keepTotals: () => Effect.fail(unshared),
     channels: Effect.succeed([]),

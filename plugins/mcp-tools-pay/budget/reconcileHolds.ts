@@ -1,9 +1,9 @@
-// Decides reservations without a known outcome from the ledger (S104, S164): spent when the nonce is, or the
-// transaction that the seller named carries it; released when the last ledger of the authorization has closed without
-// it. What was reserved and never signed is released after a while. A turn that runs after the nonce entry has expired
-// scans every ledger in which the authorization could be spent, as the kept payment says; a payment that was never kept
-// has not left its process, and is released then. Where the node no longer has those ledgers the reservation stays
-// held; an operator decides it.
+// Decides reservations with an unknown outcome by the ledger (S104, S164). A reservation becomes spent if its nonce is
+// spent, or if the transaction that the seller named carries the nonce. It is released once the last ledger of the
+// authorization has closed without it. A reservation that was never signed is released after a while. If the nonce
+// entry has already expired, a turn scans every ledger of the authorization's lifetime, which the stored payment
+// contains. A signed payment that was never stored was never sent, so it is released then. If the node no longer has
+// those ledgers, the reservation stays held and an operator decides.
 import { Clock, Duration, Effect } from "effect"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
@@ -15,22 +15,22 @@ import { BudgetStore } from "./BudgetStore.ts"
 import type { Authorization, Reservation } from "./Reservation.ts"
 
 const every = Duration.seconds(15)
-/** Near the end of an authorization every ledger is checked. */
+/** Near the end of an authorization we check every ledger. */
 const nearEnd = { ledgers: 6, every: Duration.millis(500) }
-/** A call that takes longer has died with its process. */
+/** A call that takes longer has crashed with its process. */
 const abandonedMillis = 180_000
 
-/** One turn, and how long the next one may wait. */
+/** One turn, and the delay before the next one. */
 export const makeHoldTurn = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   const store = yield* BudgetStore
   const seal = yield* PaymentSeal
   let nextEnd = Number.POSITIVE_INFINITY
 
-  /** One whose nonce entry, if there was one, is past its life. */
+  /** Decides a reservation whose nonce entry, if there was one, has expired. */
   const decideLate = Effect.fnUntraced(function* (one: Reservation, authorization: Authorization) {
     const { payment } = yield* store.kept(one.id)
-    // Keeping it fails from now on, and what is not kept is not sent.
+    // From now on this payment cannot be stored, and an unstored payment is not sent.
     if (payment === undefined && one.state === "signed") return yield* store.move(one.id, { state: "released" })
     const text = payment === undefined ? undefined : seal.open(one.id, payment)
     const open = text === undefined ? undefined : decodeKeptPayment(text, one)
@@ -49,7 +49,7 @@ export const makeHoldTurn = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const { authorization } = one
     if (authorization === undefined) {
-      // Signed without an authorization of the ledger: a voucher, which no ledger decides.
+      // A signed reservation without an authorization is a voucher's; no ledger decides it.
       const isAbandoned = one.state === "reserved" && now - one.createdAtMillis > abandonedMillis
       if (isAbandoned) yield* store.move(one.id, { state: "released" })
       return
@@ -60,7 +60,7 @@ export const makeHoldTurn = Effect.gen(function* () {
     }
     const { fate, latestLedger } = yield* fateOf(rpc, authorization)
     nextEnd = Math.min(nextEnd, fate === "alive" ? authorization.expirationLedger - latestLedger : nextEnd)
-    // A call that is under way resolves its own reservation.
+    // A call in progress resolves its own reservation.
     if (one.state === "signed" && now - one.createdAtMillis <= abandonedMillis && fate !== "dead") return
     if (fate === "spent") yield* store.move(one.id, { state: "spent" })
     if (fate === "dead") yield* store.move(one.id, { state: "released" })
@@ -80,7 +80,7 @@ export const startHolds = Effect.gen(function* () {
   const { every, turn } = yield* makeHoldTurn
   const { settleAcknowledged } = yield* BudgetStore
   const { replay } = yield* Config
-  // What is answered again no longer takes no room.
+  // Results past the replay window are dropped.
   const swept = Effect.andThen(turn, settleAcknowledged(replay.windowMillis))
   return yield* reconciler({ id: "holds", every, turn: swept })
 })

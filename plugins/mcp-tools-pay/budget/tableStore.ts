@@ -1,7 +1,7 @@
 // Reservations in one table, in the memory of a process or in a file that the processes of one machine share. The file
-// is written whole beside the old one and put in its place before a step counts as done, so it always holds one whole
-// table. One step runs at a time. Ended reservations of days gone by are dropped: by their age and by the days that are
-// counted, since this machine's clock may be wrong.
+// is replaced as a whole before a step counts as done, so a reader always finds a complete table. Steps run one at a
+// time. Ended reservations of past days are dropped by their age and also by their day, since this machine's clock may
+// be wrong.
 import { Clock, Effect, FileSystem, Path, type Scope, Semaphore } from "effect"
 import { FolderLock } from "../../../kernel/platform/FolderLock.ts"
 import { replaceFile } from "../replaceFile.ts"
@@ -21,7 +21,7 @@ import { decodeTable, encodeTable } from "./ReservationWire.ts"
 
 const keptMillis = 3 * 86_400_000
 
-/** Whether an ended reservation counts for nothing any more, as of one that is written now. */
+/** True if no ceiling counts this ended reservation any more, compared with the one being written. */
 const isPast = (one: Reservation, written: Reservation, now: number): boolean =>
   now - one.createdAtMillis >= keptMillis && Date.parse(written.day) - Date.parse(one.day) >= keptMillis
 
@@ -33,7 +33,7 @@ const withReceipts = (all: ReadonlyArray<Reservation>, agent: string) =>
     .sort((a, b) => b.createdAtMillis - a.createdAtMillis)
     .slice(0, receiptsMax)
 
-/** Where a table is: its rows, what is kept beside them, and one step of any process at a time. */
+/** Storage of a table: its rows, the data stored separately, and a lock that serializes the steps of all processes. */
 interface Place {
   readonly load: Effect.Effect<ReadonlyArray<Reservation>, BudgetUnavailable>
   readonly save: (table: ReadonlyArray<Reservation>) => Effect.Effect<void, BudgetUnavailable>
@@ -46,16 +46,16 @@ interface Place {
 
 type Step = <A>(effect: Effect.Effect<A, BudgetUnavailable>) => Effect.Effect<A, BudgetUnavailable>
 
-/** Keeping data beside a reservation. */
+/** Stores data with a reservation. */
 const makeKeep = ({ load, payments }: Place, step: Step): BudgetStore["Service"]["keep"] => {
-  /** Makes room for content, that of acknowledged payments first. */
+  /** Makes room for content by dropping the contents of acknowledged payments. */
   const makeRoom = Effect.fnUntraced(function* (table: ReadonlyArray<Reservation>, length: number, lengthsMax: number) {
     const contents = yield* payments.contents
     let left = lengthsMax - length - [...contents.values()].reduce((sum, one) => sum + one, 0)
     for (const { id, state } of table) {
       if (left >= 0) break
       if (state !== "acknowledged" || !contents.has(id)) continue
-      // The payment stays, by which its seller is asked again.
+      // The payment stays, so that its seller can be asked again.
       const { payment } = yield* payments.get(id)
       yield* payments.drop(id)
       if (payment !== undefined) yield* payments.put(id, { payment })
@@ -77,12 +77,12 @@ const makeKeep = ({ load, payments }: Place, step: Step): BudgetStore["Service"]
     )
 }
 
-/** The steps that change a table. */
+/** Steps that change a table. */
 const makeSteps = (place: Place) => {
   const { inTurn, load, payments, save } = place
   const step: Step = (effect) => Effect.uninterruptible(inTurn(effect))
 
-  /** A change counts when it is saved. */
+  /** A change counts once it is saved. */
   const put = Effect.fnUntraced(function* (table: ReadonlyArray<Reservation>, reservation: Reservation) {
     const now = yield* Clock.currentTimeMillis
     const { id, state } = reservation
@@ -198,14 +198,14 @@ const unavailable = (cause: unknown) => new BudgetUnavailable({ cause })
 
 const fileIn = (path: Path.Path, folder: string): string => path.join(folder, "reservations.json")
 
-/** The table in `folder` as it is, for a reader beside the process that has it: the file always holds a whole one. */
+/** Reads the table in `folder` without a lock; the file is always complete. */
 export const readTable = Effect.fnUntraced(function* (folder: string) {
   const files = yield* FileSystem.FileSystem
   const file = fileIn(yield* Path.Path, folder)
   return (yield* files.exists(file)) ? yield* decodeTable(yield* files.readFileString(file)) : []
 }, Effect.mapError(unavailable))
 
-/** The file's table, decoded again only where another process has written it. */
+/** The file's table, decoded again only after another process has written it. */
 const loaded = (files: FileSystem.FileSystem, file: string) => {
   let known: { readonly text: string; readonly table: ReadonlyArray<Reservation> } | undefined
   return Effect.gen(function* () {
@@ -217,8 +217,8 @@ const loaded = (files: FileSystem.FileSystem, file: string) => {
 }
 
 /**
- * A store in `folder` for the processes of one machine: each step reads what the others wrote, under a lock, so that
- * they spend one budget.
+ * A store in `folder` for the processes of one machine. Each step runs under a lock and reads what the others wrote, so
+ * that they spend one budget.
  */
 export const fileStore = (
   folder: string
@@ -237,8 +237,9 @@ export const fileStore = (
       Effect.mapError(replaceFile(files, file, encodeTable(table)), unavailable)
     const inTurn = yield* turnsIn(path.join(folder, "step"))
     const payments = yield* keptInFiles(path.join(folder, "payments"))
-    // What a process has reserved and not signed when it ends, no process signs. A process that is not the first one
-    // leaves it to the holds, and one whose reservation is released here signs nothing of it.
+    // A reservation that its process had not signed when it ended is never signed. The first process releases all of
+    // them; later ones leave them to `reconcileHolds`. A live process whose reservation is released here does not sign
+    // it.
     const isFirst = yield* Effect.option((yield* FolderLock).hold(folder))
     if (isFirst._tag === "Some")
       yield* inTurn(

@@ -1,16 +1,16 @@
-// One step at a time over the files of a folder, of all processes of this machine. The lock of one that died is taken
-// over.
+// Serializes steps over the files of a folder, across all processes of this machine. The lock of a crashed process is
+// taken over.
 import { Effect, Semaphore } from "effect"
 import { FolderLock } from "../../../kernel/platform/FolderLock.ts"
 import { BudgetUnavailable } from "./BudgetStore.ts"
 
-/** How long a step waits for the step of another process. */
+/** How long a step waits for another process's step. */
 const turnMillis = 10_000
 
 export const turnsIn = Effect.fnUntraced(function* (folder: string) {
   const folders = yield* Effect.serviceOption(FolderLock)
   const lock = Semaphore.makeUnsafe(1)
-  // Without locks of folders this process alone has the files.
+  // Without folder locks, only this process uses the files.
   const held =
     folders._tag === "None"
       ? Effect.void

@@ -1,6 +1,6 @@
-// One logical purchase for an agent: the resource, the terms and the seller. Its key identifies repeated calls, so that
-// an agent that calls again while the outcome of the first is open gets that outcome and does not pay twice. The
-// protocol is the seller module's; here a seller is only sent a payment and answers.
+// One logical purchase for an agent: the resource, the terms and the seller. Its key identifies repeated calls: an
+// agent that calls again while the outcome of the first call is open gets that outcome and does not pay twice. The
+// seller modules implement the protocols; here a seller only receives a payment and answers.
 import type { Effect } from "effect"
 import { Hex } from "effect/encoding"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
@@ -10,39 +10,39 @@ import type { Authorization } from "../budget/Reservation.ts"
 import type { Transfer } from "../payer/authorization.ts"
 import type { Challenge, Fields, PaymentOption, SettlementClaim } from "../seller/SellerWire.ts"
 
-/** What a tool returns to its agent. */
+/** A tool's result for its agent. */
 export type Output = Readonly<Record<string, unknown>>
 
 /** Amounts in atomic units. */
 export interface Deposit {
   readonly amount: bigint
-  /** Of one call. */
+  /** Price of one call. */
   readonly price: bigint
-  /** Where the deposit goes. */
+  /** Contract that receives the deposit. */
   readonly contract: string
-  /** After which the payer has what is left back without the seller. */
+  /** Seconds until the payer gets the rest back without the seller. */
   readonly withdrawDelaySeconds: number
 }
 
 export interface Invocation {
   readonly key: string
-  /** Under which versions before this one may have kept a payment for the same call. */
+  /** Keys under which earlier versions may have stored a payment for the same call. */
   readonly formerKeys: ReadonlyArray<string>
   readonly ref: string
   readonly versionHash: string
-  /** As the catalog has it; the seller's own copy may differ in descriptive text. */
+  /** From the catalog; the seller's own copy may differ in descriptive text. */
   readonly option: PaymentOption
-  /** What the payment may move, where it is not the option's amount: a deposit into a payment channel. */
+  /** The deposit into a payment channel, if the payment moves one instead of the option's amount. */
   readonly deposit?: Deposit | undefined
-  /** What is requested, where the call may have to be made again for another call's sake. */
+  /** The HTTP request, if another call may have to repeat this one. */
   readonly request?: KeptRequest | undefined
-  /** What the policy may ask of the resource. */
+  /** Facts about the resource that policy rules can match. */
   readonly about: {
     readonly kind: "http" | "mcp"
     readonly origin: string | undefined
     readonly grade: "proven" | "provisional"
   }
-  /** What a person is shown: the seller's and the agent's words, as they are. */
+  /** Shown to a person: the seller's and the agent's text, unchanged. */
   readonly bought: {
     readonly title: string
     /** The tool, or method and URL. */
@@ -51,24 +51,27 @@ export interface Invocation {
   }
 }
 
-/** What a seller answered to a call that carried a payment, read. */
+/** A seller's answer to a call with a payment. */
 export interface PaidAnswer {
   readonly settlement: SettlementClaim | undefined
-  /** Set when the seller asks for payment again, with its reason where that is a word. */
+  /** Set if the seller asks for payment again. `reason` is defined if the seller's reason is a word. */
   readonly asksAgain: { readonly reason: string | undefined; readonly challenge?: Challenge | undefined } | undefined
-  /** Whether it is what the resource answers, and not a failure on the way to it, after which the same may be asked. */
+  /**
+   * True if this is the resource's answer. False for a failure in between, after which the same request may be
+   * repeated.
+   */
   readonly isContent: boolean
-  /** It says itself that it failed: a status from 400 on, or an error of the tool. */
+  /** The answer is itself a failure: a status from 300 on, or an error of the tool. */
   readonly isFailure?: boolean
-  /** It broke off, or did not end in time: the same payment, sent again, may bring the whole. */
+  /** The answer broke off or did not end in time. Sending the same payment again may bring the rest. */
   readonly isPart?: boolean
-  /** Why, where it is not for its end. */
+  /** Why, if for another reason. */
   readonly why?: string | undefined
-  /** What was bought, as the agent gets it. */
+  /** The purchased content, as the agent gets it. */
   readonly content: Output
 }
 
-/** An HTTP request, as it is stored with its payment; the body is base64. */
+/** An HTTP request as stored with its payment; the body is base64. */
 export interface KeptRequest {
   readonly url: string
   readonly method: string
@@ -78,7 +81,7 @@ export interface KeptRequest {
 
 /** The seller of one invocation. */
 export interface Seller {
-  /** A seller of another request, reached the same way. */
+  /** The seller for another request, reached the same way. */
   readonly ofRequest?: (request: KeptRequest) => Seller
   readonly send: (payment: Fields) => Effect.Effect<PaidAnswer, ToolError>
   readonly close: Effect.Effect<void>
@@ -89,23 +92,23 @@ export interface OpenPayment {
   readonly identifier: string
   readonly payment: Fields
   readonly authorization: Authorization
-  /** What a person was shown of it is decided on, and not kept. */
+  /** Without the text shown to a person, which only the decision needs. */
   readonly invocation: Omit<Invocation, "bought" | "formerKeys">
-  /** The transfer that the authorization makes, where it is not the option's own: a deposit into a channel. */
+  /** The transfer that the authorization makes, if it differs from the option: a deposit into a channel. */
   readonly moves?: Transfer | undefined
-  /** Payments of this invocation that were signed before it, and have been proven dead. */
+  /** Earlier payments of this invocation that were signed and have been proven dead. */
   readonly replaces: ReadonlyArray<string>
 }
 
-/** A voucher of a payment channel whose result is not delivered yet. No ledger decides on it. */
+/** A voucher of a payment channel whose result is not delivered yet. The ledger does not decide its outcome. */
 export type OpenVoucher = Omit<OpenPayment, "authorization" | "moves">
 
 /**
- * The same agent, resource, arguments and asset that was asked for make the same invocation, in any session, whatever
- * the listing says meanwhile. `resource`: the reference of a tool; empty for an HTTP request, whose arguments have its
- * whole address: a listing that was renamed or replaced on the way is another name of what was paid for. `assets`:
- * those that an operator allows, one of which earlier versions had in the key where none was asked for.
- * `idempotencyKey`: the same call under another one is another purchase.
+ * Keys of an invocation. The same agent, resource, arguments and requested asset make the same invocation in any
+ * session, even if the listing changes in the meantime. `resource`: the reference of a tool; empty for an HTTP request,
+ * because its arguments contain the whole address and a renamed or replaced listing is still the same purchase.
+ * `assets`: those that an operator allows; earlier versions had one of them in the key if the call asked for none.
+ * `idempotencyKey`: the same call with another key is another purchase.
  */
 export const invocationKeys = (
   crypto: Crypto["Service"],

@@ -1,5 +1,5 @@
-// What is kept of a payment, as text, before it is sealed: the signed payment with its terms and its invocation, and
-// what the seller answered before the ledger showed the payment. Amounts are decimal strings.
+// Stored data of a payment as text, before it is sealed: the signed payment with its terms and invocation, and the
+// seller's answer if it came before the ledger showed the payment. Amounts are decimal strings.
 import { Option, Schema } from "effect"
 import type { Reservation } from "../budget/Reservation.ts"
 import { withDecimals } from "../budget/ReservationWire.ts"
@@ -41,9 +41,9 @@ const Payment = Schema.fromJsonString(
         grade: Schema.Literals(["proven", "provisional"])
       })
     }),
-    /** Payments of this invocation that were signed before it, and released. */
+    /** Earlier payments of this invocation that were signed and released. */
     replaces: Schema.Array(text),
-    /** Of a deposit: where its money goes. */
+    /** Where a deposit's money goes. */
     moves: Schema.optionalKey(Schema.Struct({ asset: text, payTo: text, amount: Schema.BigIntFromString }))
   })
 )
@@ -55,7 +55,7 @@ const Content = Schema.fromJsonString(
     misfits: Schema.Array(text),
     named: Schema.NullOr(text),
     receipt: Schema.optionalKey(text),
-    /** What was charged of a voucher. */
+    /** Amount charged by a voucher. */
     amount: Schema.optionalKey(Schema.BigIntFromString)
   })
 )
@@ -96,19 +96,19 @@ export const decodeKeptPayment = (kept: string, reservation: Reservation): OpenP
   return read === undefined || authorization === undefined ? undefined : { ...read, authorization }
 }
 
-/** The voucher of this reservation, which nothing on the ledger authorizes; undefined when it does not decode. */
+/** The voucher of this reservation, which has no authorization on the ledger; undefined when it does not decode. */
 export const decodeKeptVoucher = (kept: string, reservation: Reservation): OpenVoucher | undefined =>
   reservation.authorization === undefined ? decoded(kept, reservation) : undefined
 
-/** What a seller answered, and what of its receipt does not fit. */
+/** A seller's answer, and the members of its receipt that do not match. */
 export interface KeptContent {
   readonly content: Output
   readonly misfits: ReadonlyArray<string>
   /** The transaction that the seller named. */
   readonly named: string | null
-  /** The facilitator's receipt, which the seller passed on. */
+  /** The facilitator's receipt, if the seller passed it on. */
   readonly receipt?: string
-  /** What was charged of a voucher, atomic units. */
+  /** Amount charged by a voucher, in atomic units. */
   readonly amount?: bigint
 }
 

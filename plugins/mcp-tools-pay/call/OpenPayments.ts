@@ -1,20 +1,20 @@
-// Single flight per invocation in this process: an identical call made while one is being paid for waits for it and
-// shares its result.
+// Single flight per invocation in this process: an identical call waits for the one being paid for and shares its
+// result.
 import { Context, Deferred, Effect, Layer } from "effect"
 import type { ToolError } from "../../mcp-tools/contract.ts"
 import { concurrent } from "./heldError.ts"
 import type { Output } from "./Invocation.ts"
 
 type Outcome = Effect.Effect<Output, ToolError>
-/** Nothing: an earlier payment was proven dead, and none was made in its place. */
+/** Undefined: an earlier payment was proven dead, and no new one was made. */
 type Ended = Output | undefined
 
 export class OpenPayments extends Context.Service<
   OpenPayments,
   {
-    /** What the same call comes to that is being paid for now. */
+    /** The outcome of the same call, if it is being paid for now. */
     readonly underWay: (key: string) => Outcome | undefined
-    /** Pays for a call, or waits for the same call that is being paid for. */
+    /** Pays for a call, or waits for the same call in progress. */
     readonly once: <A extends Ended, R>(
       key: string,
       effect: Effect.Effect<A, ToolError, R>

@@ -1,7 +1,7 @@
-// What a paid call came to (S215). What the seller says of its receipt settles nothing and releases nothing: the ledger
-// does, asked by the transaction that the seller names and by the authorization's own nonce, for a while that is
-// bounded. Where it shows the payment, what was answered is delivered, and what of the seller's receipt did not fit is
-// named. A refusal leaves the reservation held for as long as the authorization lives. All else is unknown.
+// Determines the outcome of a paid call (S215). The seller's receipt neither settles nor releases anything. Only the
+// ledger does: we ask it, for a bounded time, by the transaction that the seller names and by the authorization's own
+// nonce. If the ledger shows the payment, the seller's answer is delivered, with the members of its receipt that do not
+// match. A refusal leaves the reservation held for as long as the authorization lives. Any other outcome is unknown.
 import { Context, Effect, Layer, Schedule } from "effect"
 import { neutralReason } from "../../../kernel/Dialect.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
@@ -14,7 +14,7 @@ import type { OpenPayment, PaidAnswer } from "./Invocation.ts"
 export type PolicyResult =
   | {
       readonly _tag: "Settled"
-      /** Undefined where the nonce alone shows the payment. */
+      /** Undefined if only the nonce shows the payment. */
       readonly transaction: string | undefined
       /** Source of the transaction's hash; the ledger has confirmed it in either case. */
       readonly source: "seller" | "ledger"
@@ -28,7 +28,7 @@ export type PolicyResult =
       readonly _tag: "Unknown"
       readonly why: string
       readonly transaction: string | undefined
-      /** The ledger shows the payment; what was paid for has not come. */
+      /** The ledger shows the payment, but the content has not come. */
       readonly isPaid?: true
     }
 
@@ -43,7 +43,7 @@ const pendingReasons = new Set([
 /** The payment is on the ledger but the seller sent no result: a seller without payment identifiers. */
 const settledBefore = "settle_ledger_already_settled"
 
-/** What in a seller's receipt does not fit the payment, by name. */
+/** Names of the members in a seller's receipt that do not match the payment. */
 export const misfits = (
   word: SettlementClaim | undefined,
   { authorization, invocation: { option }, moves }: Pick<OpenPayment, "authorization" | "invocation" | "moves">,
@@ -75,21 +75,21 @@ const notSettled = ({ reason: said, transaction }: SettlementClaim): PolicyResul
     : { _tag: "Rejected", reason }
 }
 
-/** What the ledger says of a payment that was signed earlier. */
+/** The ledger's evidence for a payment signed earlier. */
 export type Fate =
   | { readonly _tag: "Paid"; readonly proof: PaymentProof }
   /** It can never be spent. */
   | { readonly _tag: "Dead" }
-  /** It may be spent yet, or the ledger cannot say. */
+  /** It may still be spent, or the ledger is unavailable or cannot decide. */
   | { readonly _tag: "Open" }
 
-/** One check; none where the ledger cannot be asked. */
+/** One check; undefined if the ledger is unavailable. */
 const findOnce =
   (rpc: LedgerRpc["Service"]) =>
   (named: string | undefined, { authorization, invocation: { option }, moves = option }: OpenPayment) =>
     Effect.orElseSucceed(findPayment(rpc, moves, authorization, named), () => undefined)
 
-/** What a refusal of the seller says, and whether the ledger shows the payment all the same. */
+/** The outcome of a seller's refusal. The ledger may show the payment anyway. */
 const refusedBy = (once: ReturnType<typeof findOnce>) => (word: SettlementClaim, open: OpenPayment) => {
   const said = notSettled(word)
   if (said._tag !== "Unknown") return Effect.succeed(said)
@@ -102,9 +102,9 @@ export class PaymentPolicyCheck extends Context.Service<
   PaymentPolicyCheck,
   {
     readonly verify: (answer: PaidAnswer | ToolError, open: OpenPayment) => Effect.Effect<PolicyResult>
-    /** One check of the ledger; `named` is the transaction that the seller has named, if any. */
+    /** Checks the ledger once. `named`: the transaction that the seller named, if any. */
     readonly fate: (open: OpenPayment, named: string | undefined) => Effect.Effect<Fate>
-    /** The ledger asked for the payment for a while. */
+    /** Polls the ledger for the payment for a while. */
     readonly find: (open: OpenPayment, named: string | undefined) => Effect.Effect<PaymentProof | undefined>
   }
 >()("tollkeeper/mcp-tools-pay/PaymentPolicyCheck") {
@@ -116,7 +116,7 @@ export class PaymentPolicyCheck extends Context.Service<
 
       const once = findOnce(rpc)
 
-      // The ledger is asked for a while: our node may be a little behind the seller's.
+      // Polls, because our node may be a little behind the seller's.
       const find = Effect.fnUntraced(function* (named: string | undefined, open: OpenPayment) {
         const end = (yield* monotonicMillis) + confirmMillis
         return yield* Effect.repeat(once(named, open), {
@@ -158,7 +158,8 @@ export class PaymentPolicyCheck extends Context.Service<
           if (!isContent && word?.success === false) return yield* refused(word, open)
           if (!isContent && word?.success !== true) return unknown("the seller answers with a failure of its own")
           const proof = yield* find(word?.transaction, open)
-          // A failure on the way to the content ends no payment, whatever receipt it has: the content may come yet.
+          // A failure on the way to the content does not end a payment, even with a receipt: the content may still
+          // come.
           if (!isContent)
             return {
               ...unknown("the seller answers with a failure of its own", proof?.transaction ?? word?.transaction),

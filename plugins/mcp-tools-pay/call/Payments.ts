@@ -1,9 +1,9 @@
-// From the reservation to the receipt, steps 7 to 11 (S211–S216). It runs in a fiber of its own: an agent that
-// disconnects or cancels neither stops a payment half way nor loses track of one. A signed payment is in the budget's
-// store, sealed, from before it is sent until its result is acknowledged or it is proven dead: meanwhile the same call,
-// at any process and after any restart, sends the same payment again, under the same identifier, and signs nothing. Two
-// identical concurrent calls are one purchase: in one process the second has the result of the first, and of two
-// processes one waits a moment for the other.
+// From the reservation to the receipt, steps 7 to 11 (S211–S216). A payment runs in its own fiber: an agent that
+// disconnects or cancels neither stops it half way nor loses track of it. The budget's store has the signed payment,
+// sealed, from before it is sent until its result is acknowledged or the payment is proven dead. During that time the
+// same call, at any process and after any restart, sends the same payment again under the same identifier, and signs
+// nothing. Two identical concurrent calls are one purchase: in one process the second call gets the result of the
+// first; of two processes one waits a moment for the other.
 import { Clock, Context, Effect, Fiber, Layer, Schedule } from "effect"
 import type { WireVocabulary } from "../../../kernel/config/WireVocabulary.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -24,7 +24,7 @@ import { OpenPayments } from "./OpenPayments.ts"
 import { resumePayment, sendPayment, storeUnavailable } from "./sendPayment.ts"
 import { type Purchase, reserve, sign } from "./signPurchase.ts"
 
-/** How long a call waits for the same call that another process may be paying for; after that it helps it along. */
+/** How long a call waits for another process that may be paying for the same call. Afterwards it takes over. */
 const elsewhereMillis = 10_000
 const elsewherePolls = Schedule.spaced("250 millis")
 
@@ -34,7 +34,7 @@ export interface ExistingOpenPayment {
   readonly reservation: Reservation
 }
 
-/** A voucher that was sent and whose end is not known. */
+/** A voucher that was sent and whose outcome is not known. */
 export interface ExistingVoucher {
   readonly _tag: "Voucher"
   readonly voucher: OpenVoucher
@@ -42,20 +42,23 @@ export interface ExistingVoucher {
 }
 
 export type PaymentState =
-  /** `made`: how often the call was paid for before; `released`: which of that was signed and never spent. */
+  /**
+   * `made`: how often the call was paid for before; `released`: the payments among these that were signed and never
+   * spent.
+   */
   | { readonly _tag: "None"; readonly made: number; readonly released: ReadonlyArray<string> }
   /** Being paid for in this process. */
   | { readonly _tag: "UnderWay"; readonly outcome: Effect.Effect<Output, ToolError> }
   | ExistingOpenPayment
   | ExistingVoucher
-  /** Nothing of it was kept, or it cannot be opened here. */
+  /** Nothing was stored for it, or this process cannot open the data. */
   | { readonly _tag: "Held"; readonly reservation: Reservation }
 
 const buy = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, seller: Seller) {
   const store = yield* BudgetStore
   const ledger = yield* (yield* PaymentBuilder).latestLedger
   const identifier = yield* reserve(purchase.invocation, caller, purchase.made, ledger)
-  // Until the payment leaves this process, letting go of it is safe.
+  // Nothing was sent yet, so it is safe to release the reservation.
   const open = yield* Effect.onError(sign(purchase, identifier, ledger), () =>
     Effect.ignore(store.move(identifier, { state: "released" }))
   )
@@ -76,15 +79,15 @@ const resume = Effect.fnUntraced(function* (
   return outcome
 })
 
-/** By the scheme of the terms. */
+/** Depends on the scheme of the terms. */
 const pay = (purchase: Purchase, caller: Caller, seller: Seller) =>
   purchase.option.scheme === batchScheme ? payByChannel(purchase, caller, seller) : buy(purchase, caller, seller)
 
-/** What the store knows of a call, once another process that has just begun to pay for it has had its time. */
+/** The stored reservations of a call. If another process has just begun to pay for it, waits for that process first. */
 const known = Effect.fnUntraced(function* (key: string): Effect.fn.Return<ExistingReservation, ToolError, BudgetStore> {
   const store = yield* BudgetStore
   const read = Effect.mapError(store.ofInvocation(key), () => storeUnavailable)
-  /** Another process may still be at it. */
+  /** True if another process may still be paying. */
   const isBegun = Effect.fnUntraced(function* ({ undelivered: [newest] }: ExistingReservation) {
     if (newest === undefined || (newest.state !== "reserved" && newest.state !== "signed")) return false
     return (yield* Clock.currentTimeMillis) - newest.createdAtMillis < elsewhereMillis
@@ -92,7 +95,7 @@ const known = Effect.fnUntraced(function* (key: string): Effect.fn.Return<Existi
   const first = yield* read
   const [begun] = first.undelivered
   if (!store.isShared || begun === undefined || !(yield* isBegun(first))) return first
-  // Where its answer is kept already, it ends in a moment, and this call is another one.
+  // If the answer is already stored, that purchase is about to end, and this call is a new one.
   const { content } = yield* Effect.mapError(store.kept(begun.id), () => storeUnavailable)
   const now = yield* Effect.repeat(read, { schedule: elsewherePolls, while: isBegun })
   return now.undelivered.length === 0 && content === undefined ? yield* concurrent : now
@@ -108,7 +111,7 @@ const stateOf = Effect.fnUntraced(function* (
   yield* Effect.mapError((yield* BudgetStore).settleAcknowledged(replay.windowMillis), () => storeUnavailable)
   const { made, released, undelivered } = yield* known(key)
   const [reservation] = undelivered
-  // The same call may have begun here meanwhile.
+  // The same call may have begun here while we waited.
   const begun = underWay(key)
   if (begun !== undefined) return { _tag: "UnderWay", outcome: begun }
   if (reservation === undefined) return { _tag: "None", made, released }
@@ -134,19 +137,19 @@ type Parts =
 export class Payments extends Context.Service<
   Payments,
   {
-    /** What is known of an earlier payment for the same call. */
+    /** State of an earlier payment for the same call. */
     readonly stateOf: (key: string) => Effect.Effect<PaymentState, ToolError>
-    /** Reserves, signs and sends; the conversation with the seller ends with it. */
+    /** Reserves, signs and sends; then the conversation with the seller ends. */
     readonly pay: (purchase: Purchase, caller: Caller, seller: Seller) => Effect.Effect<Output, ToolError>
     /**
-     * Brings an earlier payment to its end: what is known of it, or the same payment sent again. Nothing when it is
-     * proven dead.
+     * Finishes an earlier payment from the stored data, or sends the same payment again. Undefined if it is proven
+     * dead.
      */
     readonly resume: (
       existing: ExistingOpenPayment | ExistingVoucher,
       connect: Effect.Effect<Seller, ToolError>
     ) => Effect.Effect<Output | undefined, ToolError>
-    /** The host has the result of this payment: the replay window begins. */
+    /** The host has this payment's result, so the replay window begins. */
     readonly acknowledge: (identifier: string) => Effect.Effect<void>
   }
 >()("tollkeeper/mcp-tools-pay/Payments") {
@@ -168,7 +171,7 @@ export class Payments extends Context.Service<
         )
       const acknowledge = Effect.fnUntraced(function* (identifier: string) {
         const store = yield* BudgetStore
-        // What was released is not paid: it is only kept until then.
+        // A released payment cannot become acknowledged; its content is kept only until now.
         if (!(yield* store.move(identifier, { state: "acknowledged" }))) yield* store.forget(identifier)
       })
       return Payments.of({

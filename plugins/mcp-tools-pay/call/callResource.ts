@@ -1,7 +1,7 @@
 // `x402_call_resource`: calls a cataloged MCP tool and pays for it, in the fixed order of the specification
-// (S201–S216). Everything that can be refused is refused before the seller is contacted; everything a seller says is
-// held against the catalog before anything is reserved; and nothing is signed that is not reserved. What the tool
-// returns is passed on unchanged, with a receipt.
+// (S201–S216). All checks that need no seller come before the seller is contacted. Everything from the seller is
+// compared with the catalog before anything is reserved. Nothing is signed without a reservation. The tool's result is
+// passed on unchanged, with a receipt.
 import { Effect, Schema } from "effect"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import {
@@ -48,7 +48,7 @@ const Input = Schema.Struct({
 const excerpt = (result: Fields): unknown =>
   JSON.stringify(result["content"] ?? []).length <= 8_192 ? (result["content"] ?? []) : "too long to show"
 
-/** What is called, held against the catalog alone. */
+/** A call checked against the catalog only. */
 interface Prepared {
   readonly invocation: Invocation
   readonly endpoint: URL
@@ -95,7 +95,7 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   } satisfies Prepared
 })
 
-/** The tool ran without asking for anything: what it returned is the agent's, and nothing is paid. */
+/** The tool did not ask for payment: its result goes to the agent, and nothing is paid. */
 const freely = (result: Fields, raw: string | undefined): Effect.Effect<Output, ToolError> => {
   if (result["isError"] === true)
     return toolError("UPSTREAM_PROTOCOL_ERROR", "the tool failed before it asked for payment", {
@@ -104,7 +104,7 @@ const freely = (result: Fields, raw: string | undefined): Effect.Effect<Output, 
   return Effect.succeed({ ...exactContent(result, raw), receipt: null })
 }
 
-/** Steps 4 to 6. Succeeds with what is asked for, or with what the tool returned for nothing. */
+/** Steps 4 to 6. Succeeds with the seller's terms, or with the tool's result if it was free. */
 const unpaid = Effect.fnUntraced(function* ({ args, terms }: Prepared, seller: SellerSession) {
   const listed = yield* seller.findTool(terms.toolName)
   yield* checkInput(args, listed?.inputSchema, "arguments")
@@ -120,7 +120,7 @@ const unpaid = Effect.fnUntraced(function* ({ args, terms }: Prepared, seller: S
   return { challenge, option: yield* agreedOption(compareTerms(terms, challenge, listed)) }
 })
 
-/** The outcome of a payment that was made for this call before, by the call's own words. */
+/** The outcome of an earlier payment for this call, found by the call's own input. */
 const recovered = Effect.fnUntraced(function* (
   input: typeof Input.Type,
   caller: Caller,

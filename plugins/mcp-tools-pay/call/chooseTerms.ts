@@ -1,6 +1,6 @@
-// Selects the option of a resource that is paid and its maximum amount, from the catalog alone, before any connection
-// to the seller. `exact` is paid, and `batch-settlement` where the operator allows deposits and the call can use them;
-// another scheme is refused, never converted (S217–S219, S230).
+// Selects the option to pay and its maximum amount from the catalog only, before any connection to the seller. We pay
+// `exact`, and `batch-settlement` if the operator allows deposits and the call can use them. Any other scheme is
+// refused, never converted (S217–S219, S230).
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Option } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
@@ -17,11 +17,11 @@ export interface AskedTerms {
   readonly maxAtomicAmount?: bigint | undefined
 }
 
-/** What an operator lets agents pay. */
+/** Payments that an operator allows agents to make. */
 export class PayingPolicy extends Context.Service<
   PayingPolicy,
   {
-    /** Neutral. */
+    /** Neutral name. */
     readonly network: string
     /** Maximum single payment per allowed asset, atomic units. */
     readonly assets: ReadonlyMap<string, bigint>
@@ -45,13 +45,13 @@ export class PayingPolicy extends Context.Service<
 }
 
 /**
- * A recipient has one spelling, the address whose balance grows. A muxed address is a second name of an account, under
- * which neither its rules nor its bounds would be found.
+ * A recipient must be written as the address whose balance grows. A muxed address is a second name of an account, and
+ * neither the rules nor the limits of the account would match it.
  */
 const isPaidByName = ({ payTo }: PaymentOption): boolean =>
   StrKey.isValidEd25519PublicKey(payTo) || StrKey.isValidContract(payTo)
 
-/** Exact where it is offered; a channel only where nothing else is, and the operator allows deposits. */
+/** `exact` if the seller offers it; a channel if it is the only offer and the operator allows deposits. */
 const schemeOf = ({ accepts }: { readonly accepts?: unknown }, batch: BatchPayments | undefined): string => {
   const offered = new Set(readOptions(accepts).map(({ scheme }) => scheme))
   return batch !== undefined && !offered.has("exact") && offered.has(batchScheme) ? batchScheme : "exact"

@@ -1,6 +1,5 @@
-// What an agent gives, held against what the listing declares of the input, before a seller is asked or anything is
-// signed: a seller is paid for a call that it refuses, too. A schema that cannot be compiled within bounds says
-// nothing. Pure.
+// Validates an agent's input against the listing's schema before a seller is asked or anything is signed, because a
+// seller may charge for a call that it refuses. A schema that cannot be compiled within bounds is ignored. Pure.
 import { Effect } from "effect"
 import { makeValidator } from "../../catalog/contract.ts"
 import { toolError, type ToolError } from "../../mcp-tools/contract.ts"
@@ -8,7 +7,7 @@ import { type Fields, isFields, readInputSchema } from "../seller/SellerWire.ts"
 
 const validate = makeValidator()
 
-/** Fails where the value is not of the schema. `where`: how the agent names the value. */
+/** Fails if the value does not match the schema. `where`: the agent's name for the value. */
 export const checkInput = (value: unknown, schema: unknown, where: string): Effect.Effect<void, ToolError> => {
   if (!isFields(schema)) return Effect.void
   const at = validate(value, schema, JSON.stringify(schema))?.at
@@ -33,7 +32,10 @@ const namesIn = (schema: unknown): ReadonlyArray<unknown> => {
   return Array.isArray(required) ? required : []
 }
 
-/** A parameter of a query is text; where its schema takes no text, it is the number or truth value that it spells. */
+/**
+ * Query parameters are text. If a schema does not accept text, the parameter is converted to the number or boolean that
+ * it spells.
+ */
 const typed = (query: Readonly<Record<string, string>>, schema: Fields): Fields =>
   Object.fromEntries(
     Object.entries(query).map(([name, text]) => {
@@ -52,14 +54,14 @@ export interface GivenInput {
   readonly text?: string
 }
 
-/** Of a request: its query and its JSON body, also where they are missing. */
+/** Checks a request's query and JSON body, even if they are missing. */
 export const checkRequest = Effect.fnUntraced(function* (
   { json, pathParameters = {}, query = {}, text }: GivenInput,
   extensions: unknown
 ): Effect.fn.Return<void, ToolError> {
   const input = readInputSchema(extensions)
   const [queryParams, body] = [schemaOf(input, "queryParams"), schemaOf(input, "body")]
-  // A template's parameters may replace the query's.
+  // Template parameters may replace the query.
   const hasQuery = Object.keys(query).length > 0
   const isAsked = hasQuery || (Object.keys(pathParameters).length === 0 && namesIn(queryParams).length > 0)
   if (queryParams !== undefined && isAsked) yield* checkInput(typed(query, queryParams), queryParams, "query")

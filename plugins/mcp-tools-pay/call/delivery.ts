@@ -1,6 +1,6 @@
-// The result of a payment for the agent: the content with a receipt that says what proves it, or an error that says
-// what is known. Content is kept, sealed, with the reservation from before it is given: the same call, repeated at any
-// process, gets it and pays nothing.
+// The result of a payment for the agent: the content with a receipt that shows the proof, or an error that describes
+// the payment's state. Content is stored, sealed, with the reservation before it is delivered. The same call, repeated
+// at any process, gets it and pays nothing.
 import { Effect } from "effect"
 import { toolError, spelled, type ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore } from "../budget/BudgetStore.ts"
@@ -10,17 +10,17 @@ import type { OpenPayment, Output, PaidAnswer } from "./Invocation.ts"
 import { type PolicyResult, misfits } from "./PaymentPolicyCheck.ts"
 import { decodeKeptContent, encodeKeptContent, type KeptContent } from "./KeptWire.ts"
 
-/** Members of a receipt beyond the terms. */
+/** Members of a receipt in addition to the terms. */
 export interface Proven {
   readonly status: "settled" | "released"
   readonly transaction: string | undefined
   readonly source: "seller" | "ledger"
   readonly misfits: ReadonlyArray<string>
-  /** What was charged, where that is not the option's amount: atomic units. */
+  /** Amount charged in atomic units, if it differs from the option's amount. */
   readonly amount?: bigint
 }
 
-/** A payment whose content is delivered. */
+/** The parts of a payment that a delivery needs. */
 export type Delivered = Pick<OpenPayment, "identifier" | "invocation" | "replaces" | "moves">
 
 const receiptOf = (
@@ -54,12 +54,12 @@ export const withReceipt = (open: Delivered, content: Output, proven: Proven) =>
 
 const keptNote = (isKept: boolean) => (isKept ? " The content came and is kept until then." : "")
 
-/** The error for a payment that was signed and did not come to its result. */
+/** The error for a signed payment without a result. */
 export const errorOf = (
   open: OpenPayment,
   verified: Exclude<PolicyResult, { readonly _tag: "Settled" }>,
   isKept: boolean,
-  /** What has come of the content, given where the ledger shows the payment. */
+  /** The part of the content that came; included if the ledger shows the payment. */
   part?: Output
 ): Effect.Effect<ToolError, never, Effect.Services<typeof spelled>> =>
   Effect.map(spelled, (spell) => {
@@ -103,7 +103,7 @@ export const errorOf = (
     }
   })
 
-/** True when it is kept. */
+/** True if it was stored. */
 export const keepContent = Effect.fnUntraced(function* (
   { identifier }: Pick<OpenPayment, "identifier">,
   kept: KeptContent
@@ -113,7 +113,7 @@ export const keepContent = Effect.fnUntraced(function* (
   return yield* Effect.orElseSucceed((yield* BudgetStore).keep(identifier, { content }, replay.lengthsMax), () => false)
 })
 
-/** What an answer holds that may be delivered once the payment is proven. */
+/** The parts of an answer to deliver once the payment is proven. */
 export const keptOf = (open: OpenPayment, { content, settlement }: PaidAnswer): KeptContent => ({
   content,
   misfits: misfits(settlement, open, settlement?.transaction),
@@ -121,7 +121,7 @@ export const keptOf = (open: OpenPayment, { content, settlement }: PaidAnswer): 
   ...(settlement?.receipt === undefined ? {} : { receipt: settlement.receipt })
 })
 
-/** The kept content; undefined when there is none. */
+/** The stored content; undefined if there is none. */
 export const contentOf = Effect.fnUntraced(function* (
   { identifier }: Pick<OpenPayment, "identifier">,
   sealed: string | undefined
@@ -131,7 +131,7 @@ export const contentOf = Effect.fnUntraced(function* (
   return text === undefined ? undefined : decodeKeptContent(text)
 })
 
-/** Of kept content whose payment is on the ledger. */
+/** For stored content whose payment is on the ledger. */
 export const provenOf = ({ misfits, named }: KeptContent, transaction: string | undefined): Proven => ({
   status: "settled",
   transaction,

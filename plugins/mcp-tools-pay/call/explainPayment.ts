@@ -1,5 +1,5 @@
-// `x402_explain_payment`: what the tools that pay would pay for a resource, and which rule of the operator's policy
-// decides it. It asks the facilitator alone; no seller is connected to, nothing is reserved, signed or noted.
+// `x402_explain_payment`: shows the amount that the paying tools would pay for a resource, and the policy rule that
+// decides it. It asks only the facilitator. It does not connect to a seller, and reserves, signs and logs nothing.
 import { Effect, Schema } from "effect"
 import {
   type Caller,
@@ -43,7 +43,7 @@ const explain = Effect.fn("Tools.explain")(function* (input: typeof Input.Type, 
     network: (yield* spelled)(option.network),
     asset: option.asset,
     payTo: option.payTo,
-    // What the policy decides on: of a payment channel the deposit, beside the price of one call.
+    // Amount that the policy decides on: for a payment channel the deposit. The price of one call is separate.
     amount: decided.option.amount.toString(),
     ...(deposit === undefined ? {} : { price: deposit.price.toString(), depositTo: deposit.contract }),
     versionHash,

@@ -1,7 +1,6 @@
 // `x402_fetch_resource`: requests a cataloged HTTP resource and pays for it, in the same fixed order as a tool's call
-// (S201–S216): the catalog's entry, the live 402 held against it word for word, the budget, one signature, one paid
-// request, the receipt proven on the ledger. It is offered only where the operator has enabled it. What the seller
-// answers is data.
+// (S201–S216): the catalog's entry, the live 402 compared exactly with it, the budget, one signature, one paid request,
+// the receipt proven on the ledger. It is available only if the operator has enabled it. The seller's answer is data.
 import { Effect, Schema } from "effect"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import {
@@ -38,7 +37,7 @@ import { agreedOption, currentResource, TermsInput, askedTerms } from "./purchas
 const texts = (description: string) =>
   Schema.optionalKey(Schema.Record(Schema.String, Schema.String).annotate({ description }))
 
-/** Any JSON; its schema names every type, so that a client sends an object as an object. */
+/** Any JSON. The schema names every type, so that a client sends an object as an object. */
 const Body = Schema.Json.annotate({ description: "JSON body: the value, never its text." })
 
 const Input = Schema.Struct({
@@ -56,11 +55,11 @@ const Input = Schema.Struct({
 interface Prepared {
   readonly invocation: Invocation
   readonly call: HttpCall
-  /** Under which the seller may name the resource. */
+  /** URLs under which the seller may list the resource. */
   readonly urls: ReadonlyArray<string>
 }
 
-/** A body of JSON's null is a body: only what was given is part of the invocation. */
+/** A JSON body may be null. Only members that the agent gave are part of the invocation. */
 const bodyOf = ({ json, text }: typeof Input.Type) => ({
   ...(json === undefined ? {} : { json }),
   ...(text === undefined ? {} : { text })
@@ -79,7 +78,7 @@ const keysOf = Effect.fnUntraced(function* (call: HttpCall, input: typeof Input.
   )
 })
 
-/** The requests that a call may be by its own words, whatever is listed: one for each method, when it names none. */
+/** The possible requests for this input, without the listing: one for each method if the agent names none. */
 const requestsOf = Effect.fnUntraced(function* (input: typeof Input.Type) {
   const { http } = yield* Config
   const identity = yield* readReference(input.ref)
@@ -91,7 +90,7 @@ const requestsOf = Effect.fnUntraced(function* (input: typeof Input.Type) {
   return identity.type === "http" ? found.flatMap((one) => (one._tag === "Some" ? [one.value] : [])) : []
 })
 
-/** The outcome of a payment that was made for this call before, by the call's own words. */
+/** The outcome of an earlier payment for this call, found by the call's own input. */
 const recovered = Effect.fnUntraced(function* (
   input: typeof Input.Type,
   caller: Caller,
@@ -139,7 +138,7 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   } satisfies Prepared
 })
 
-/** Steps 4 to 6. Succeeds with what is asked for, or with what was answered for nothing. */
+/** Steps 4 to 6. Succeeds with the seller's terms, or with the answer if it was free. */
 const unpaid = Effect.fnUntraced(function* ({ call, invocation, urls }: Prepared, upstream: Upstream) {
   const answer = yield* sendOnce(upstream, call, {})
   const challenged = readHttpChallenge(answer)

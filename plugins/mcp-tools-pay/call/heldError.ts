@@ -1,8 +1,8 @@
-// Errors of a call that an earlier or concurrent payment for the same call blocks.
+// Errors for a call that is blocked by an earlier or concurrent payment for the same call.
 import { toolError, type ToolError } from "../../mcp-tools/contract.ts"
 import type { Reservation } from "../budget/Reservation.ts"
 
-/** The same call is being made concurrently, here or at another process. */
+/** The same call is in progress, here or at another process. */
 export const concurrent = toolError(
   "SETTLEMENT_UNKNOWN",
   "the same call is or was paid for by a concurrent one; nothing was signed for this one",
@@ -15,7 +15,7 @@ const whyOf = ({ state }: Reservation): string =>
       "operator writes that payment off"
     : "a payment for this call is signed and its outcome is open; nothing more is paid until it is known"
 
-/** The same call is held by an earlier payment that this process cannot finish. */
+/** An earlier payment that this process cannot finish blocks the call. */
 export const heldError = (reservation: Reservation): ToolError => {
   const { id, state, transaction } = reservation
   return toolError("SETTLEMENT_UNKNOWN", whyOf(reservation), {

@@ -1,6 +1,6 @@
-// The request that an agent asks for, made of its parts and held to the operator's bounds: a method that is listed, the
-// listed URL with its parameters filled in, headers of an allowlist, one body. Nothing that an agent gives changes the
-// origin or the path of the resource, and nothing of it can become a header that frames the message or pays. Pure.
+// Builds an agent's HTTP request within the operator's bounds: a listed method, the listed URL with its parameters
+// filled in, headers of an allowlist, one body. An agent's input cannot change the origin or the path of the resource,
+// and cannot add a header that frames the message or pays. Pure.
 import { Effect } from "effect"
 import { type CanonicalResource, toolError, type Identity, type ToolError } from "../../mcp-tools/contract.ts"
 import type { HttpCall } from "../seller/httpSeller.ts"
@@ -19,7 +19,7 @@ export interface HttpGiven {
 }
 
 export interface HttpBounds {
-  /** Names in lower case. */
+  /** In lower case. */
   readonly requestHeaders: ReadonlyArray<string>
   readonly requestBytesMax: number
 }
@@ -33,7 +33,7 @@ interface Operation {
   readonly accepts: unknown
 }
 
-/** The operations that the catalog lists of a resource. */
+/** The operations that the catalog lists for a resource. */
 const operationsOf = ({ operations }: CanonicalResource): ReadonlyArray<Operation> =>
   Array.isArray(operations)
     ? operations.flatMap((one) =>
@@ -41,7 +41,7 @@ const operationsOf = ({ operations }: CanonicalResource): ReadonlyArray<Operatio
       )
     : []
 
-/** The operation that is asked for: the only one there is, when the agent names none. */
+/** The requested operation; the only one if the agent names none. */
 export const chooseOperation = (
   resource: CanonicalResource,
   method: HttpGiven["method"]
@@ -88,7 +88,7 @@ const urlOf = Effect.fnUntraced(function* (identity: Identity, resource: Canonic
     return yield* wrong("the resource has no parameters in its path")
   const url = new URL(`${listed.origin}${path}`)
   if (url.origin !== listed.origin || url.pathname !== path) return yield* wrong("the parameters change the path")
-  // In one order, so that the same call is one invocation however an agent orders its members.
+  // Sorted, so that the order of an agent's members does not change the invocation.
   for (const name of Object.keys(query).toSorted()) url.searchParams.append(name, query[name]!)
   return url.href.length <= urlLengthMax ? url : yield* wrong("the URL is too long")
 })
@@ -109,7 +109,7 @@ const headersOf = Effect.fnUntraced(function* (
   return headers
 })
 
-/** The request, whole. */
+/** The complete request. */
 export const httpCall = Effect.fnUntraced(function* (
   identity: Identity,
   resource: CanonicalResource,

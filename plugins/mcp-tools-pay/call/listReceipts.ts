@@ -1,5 +1,6 @@
-// `x402_receipts`: the facilitators' signed receipts of this agent's own payments, from the budget's store, as sellers
-// passed them on. They are kept and not believed: `tollkeeper receipts verify` and the published scripts check them.
+// `x402_receipts`: lists the facilitators' signed receipts of this agent's own payments, from the budget's store, as
+// sellers passed them on. They are stored without verification; `tollkeeper receipts verify` and the published scripts
+// check them.
 import { Effect, Schema } from "effect"
 import { type Caller, defineTool, spelled } from "../../mcp-tools/contract.ts"
 import { BudgetStore, receiptsMax } from "../budget/BudgetStore.ts"

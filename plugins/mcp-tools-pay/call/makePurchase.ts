@@ -1,6 +1,6 @@
 // The order of one purchase, for every kind of seller: the outcome of an earlier payment for the same call, the
 // operator's policy, the seller's challenge, and only then a payment. The policy decides on the resolved listing before
-// its seller is contacted; an earlier open payment is completed without asking the policy or the catalog again.
+// the seller is contacted. An earlier open payment is completed without asking the policy or the catalog again.
 import { Effect, Exit, Fiber } from "effect"
 import type { Caller, ToolError } from "../../mcp-tools/contract.ts"
 import { Policy } from "../policy/Policy.ts"
@@ -9,7 +9,7 @@ import { heldError } from "./heldError.ts"
 import type { Invocation, Output, Seller } from "./Invocation.ts"
 import { Payments } from "./Payments.ts"
 
-/** What a seller answered to the call without payment. */
+/** A seller's answer to the call without payment. */
 export type Asked =
   | { readonly free: Output }
   | {
@@ -19,21 +19,21 @@ export type Asked =
       readonly seller: Seller
     }
 
-/** Where the purchase is made. */
+/** Access to the seller of a purchase. */
 export interface Shop {
-  /** Makes the call without payment; what the seller asks for fits the listing, or it fails. */
+  /** Makes the call without payment. Fails if the seller's terms do not match the listing. */
   readonly ask: Effect.Effect<Asked, ToolError>
-  /** The seller, for a payment that is signed already. */
+  /** Connects to the seller for a payment that is already signed. */
   readonly connect: Effect.Effect<Seller, ToolError>
 }
 
-/** The invocation as the policy decides on it: by the most that may move. */
+/** The invocation as the policy sees it: with the largest amount that may move. */
 export const decidedOn = <A extends Pick<Invocation, "option" | "deposit">>(invocation: A): A => {
   const { deposit, option } = invocation
   return deposit === undefined ? invocation : { ...invocation, option: { ...option, amount: deposit.amount } }
 }
 
-/** A call whose result is kept until its host has acknowledged it. */
+/** Runs a call and registers the host's acknowledgement of its result. */
 export const acknowledged = <E, R>(call: Effect.Effect<Output, E, R>, { onAcknowledged }: Caller) =>
   Effect.gen(function* () {
     const payments = yield* Payments
@@ -44,7 +44,7 @@ export const acknowledged = <E, R>(call: Effect.Effect<Output, E, R>, { onAcknow
     return output
   })
 
-/** What is known of a payment for the same call, by this version or one before it. */
+/** The state of a payment for the same call, made by this version or an earlier one. */
 const earlierOf = Effect.fnUntraced(function* ({ formerKeys, key }: Pick<Invocation, "key" | "formerKeys">) {
   const { stateOf } = yield* Payments
   const state = yield* stateOf(key)
@@ -56,9 +56,9 @@ const earlierOf = Effect.fnUntraced(function* ({ formerKeys, key }: Pick<Invocat
 })
 
 /**
- * What a payment that was made earlier for the same call comes to, where the call cannot be prepared now: its listing
- * is gone, is another version, or asks for more, or the catalog hangs. Nothing when there is none, or none that counts.
- * `found` runs before anything is done for one that there is.
+ * The outcome of an earlier payment for the same call, used if the call cannot be prepared now: its listing was
+ * removed, has another version or a higher price, or the catalog hangs. Undefined if there is no payment or it is dead.
+ * `found` runs first if there is a payment.
  */
 export const recoverPurchase = Effect.fnUntraced(function* (
   keys: Pick<Invocation, "key" | "formerKeys">,
@@ -76,8 +76,9 @@ export const recoverPurchase = Effect.fnUntraced(function* (
 const catalogWait = "2 seconds"
 
 /**
- * A prepared call, or where it cannot be prepared now the outcome of an earlier payment for it, if there is one. That
- * waits two seconds for the catalog, and then gives up what the call waits for; a call that was not paid for waits on.
+ * Prepares a call. If that fails, returns the outcome of an earlier payment for the call, if there is one. After two
+ * seconds without an answer of the catalog we search for such a payment and, if we find one, stop waiting. Without one,
+ * the call keeps waiting.
  */
 export const orRecovered = Effect.fnUntraced(function* <A, R, B>(
   prepared: Effect.Effect<A, ToolError, R>,
@@ -95,7 +96,7 @@ export const orRecovered = Effect.fnUntraced(function* <A, R, B>(
   const outcome = yield* recovered(Fiber.interrupt(preparing))
   if (outcome !== undefined) return { outcome }
   const late = yield* Fiber.await(preparing)
-  // One that was found and is proven dead counts for nothing: the call is prepared anew.
+  // The payment that interrupted the preparation is proven dead, so we prepare the call again.
   return yield* orEarlier(Exit.hasInterrupts(late) ? prepared : late)
 })
 

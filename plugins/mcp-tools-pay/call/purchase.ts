@@ -1,4 +1,4 @@
-// Shared first steps of every purchase: how an agent narrows the terms, the catalog's current version, and the refusal
+// Shared first steps of every purchase: the agent's limits on the terms, the catalog's current version, and the refusal
 // of a seller whose terms differ.
 import { Effect, Schema } from "effect"
 import {
@@ -17,7 +17,7 @@ import type { Compared } from "../seller/compareTerms.ts"
 import type { Invocation } from "./Invocation.ts"
 import type { AskedTerms } from "./chooseTerms.ts"
 
-/** Which of a resource's terms an agent pays, and how much at most. */
+/** Selects among a resource's terms, and limits the price. */
 export const TermsInput = {
   network: Schema.optionalKey(Schema.String.annotate({ description: "Default: the enabled one." })),
   scheme: Schema.optionalKey(Schema.String.annotate({ description: "Default: exact." })),
@@ -43,20 +43,20 @@ export const askedTerms = ({ asset, maxAtomicAmount, network, scheme }: TermsGiv
   maxAtomicAmount: maxAtomicAmount === undefined ? undefined : BigInt(maxAtomicAmount)
 })
 
-/** Where a listing is dialed; undefined for a symbolic name that the operator has given no address. */
+/** The address to connect to. Undefined for a symbolic name without an address from the operator. */
 export const endpointOf = ({ type, url }: Identity, resolved: Readonly<Record<string, string>>): URL | undefined => {
   const endpoint = type === "mcp" && url.startsWith("mcp:") ? resolved[url] : url
   return endpoint !== undefined && URL.canParse(endpoint) ? new URL(endpoint) : undefined
 }
 
-/** What the seller calls a resource, in a few words: its name and what it does. */
+/** The seller's name and description of the resource, shortened. */
 const titleOf = ({ description, serviceName }: CanonicalResource): string =>
   [serviceName, description].filter((text) => typeof text === "string" && text !== "").join(": ")
 
 /**
- * The listing that a reference names, when it is the version that the agent has read. From here on nothing of the
- * reference is used: payee, address, origin, rules and budget come from the listing. A reference that differs from the
- * listing's own in any byte is refused with the right one.
+ * The listing of a reference, if it is the version that the agent has read. From here on the reference itself is not
+ * used: payee, address, origin, rules and budget come from the listing. A reference that differs from the listing's own
+ * in any byte is refused, and the error contains the right one.
  */
 export const currentResource = Effect.fnUntraced(function* (ref: string, expectedVersionHash?: string) {
   const resource = yield* (yield* DiscoveryClient).resolve(yield* readReference(ref))
@@ -92,7 +92,7 @@ export const currentResource = Effect.fnUntraced(function* (ref: string, expecte
   }
 })
 
-/** The terms to pay by, when the seller asks for what the catalog says. */
+/** The terms to pay, if the seller asks for exactly what the catalog lists. */
 export const agreedOption = (compared: Compared) =>
   compared._tag === "Differs"
     ? toolError("RESOURCE_CHANGED", "the seller's terms differ from the catalog's", {

@@ -1,6 +1,6 @@
-// A signed payment sent to its seller, the first time or again, and what comes of it: the same bytes under the same
-// identifier, from whichever process. What is known of it from before is used first: kept content whose payment the
-// ledger shows is delivered without asking the seller, and a payment that the ledger shows dead is released.
+// Sends a signed payment to its seller, the first time or again: the same bytes under the same identifier, from any
+// process. Stored data is used first: content whose payment the ledger shows is delivered without asking the seller,
+// and a payment that the ledger shows dead is released.
 import { Cause, Effect } from "effect"
 import { toolError, type spelled, type ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore } from "../budget/BudgetStore.ts"
@@ -26,7 +26,7 @@ export const storeUnavailable = toolError(
   "the budget's store is unavailable, so nothing is paid; retry later"
 )
 
-/** Once a payment has been sent, an answer that cannot be read counts as an answer without information. */
+/** Once a payment has been sent, an unreadable answer counts as an answer without information. */
 export const paidAnswer = (seller: Seller, payment: OpenPayment["payment"]): Effect.Effect<PaidAnswer | ToolError> =>
   seller.send(payment).pipe(
     Effect.catch((failed) => Effect.succeed(failed)),
@@ -41,22 +41,22 @@ export const paidAnswer = (seller: Seller, payment: OpenPayment["payment"]): Eff
   )
 
 /**
- * Delivers the content of a payment, which is kept first: the same call gets it again, and pays nothing, until its host
- * has acknowledged it and the replay window has passed.
+ * Stores and delivers the content of a payment. Until the host has acknowledged it and the replay window has passed,
+ * the same call gets it again and pays nothing.
  */
 export const deliver = Effect.fnUntraced(function* (open: Delivered, kept: KeptContent, proven: Proven) {
   const store = yield* BudgetStore
   const transaction = proven.transaction === undefined ? {} : { transaction: proven.transaction }
   const receipt = kept.receipt === undefined ? {} : { receipt: kept.receipt }
-  // What cannot be kept, the seller is asked for again.
+  // If storing fails, a repeated call asks the seller again.
   yield* keepContent(open, kept)
   yield* Effect.ignore(store.move(open.identifier, { state: "spent", ...transaction, ...receipt }))
   return yield* withReceipt(open, kept.content, proven)
 })
 
 /**
- * An answer to a payment that is sent again. A failure that names no settlement says that the seller does not know the
- * payment any more, or not yet: it is not what was paid for.
+ * The answer to a repeated payment. A failure without a settlement means that the seller no longer or not yet has the
+ * payment, so it is not the purchased content.
  */
 export const answerAgain = (answer: PaidAnswer | ToolError): PaidAnswer | ToolError =>
   "content" in answer && answer.isFailure === true && answer.settlement?.success !== true
@@ -64,8 +64,8 @@ export const answerAgain = (answer: PaidAnswer | ToolError): PaidAnswer | ToolEr
     : answer
 
 /**
- * Sends the payment, verifies the answer and records the result in the budget. `earlier`: what was kept of an answer
- * before this one; a failure never takes its place.
+ * Sends the payment, verifies the answer and records the result in the budget. `earlier`: stored content of an earlier
+ * answer; a failure never replaces it.
  */
 export const sendPayment = Effect.fnUntraced(function* (
   open: OpenPayment,
@@ -95,13 +95,13 @@ export const sendPayment = Effect.fnUntraced(function* (
   return yield* yield* errorOf(open, failed, isKept, part)
 })
 
-/** What a payment that was released leaves: its content, if any came, for nothing. */
+/** The content of a released payment, if any came: the agent gets it for free. */
 const released = (open: OpenPayment, { content, misfits }: KeptContent) =>
   withReceipt(open, content, { status: "released", transaction: undefined, source: "ledger", misfits })
 
 /**
- * The outcome of a payment that was signed earlier, here or elsewhere. Succeeds with nothing when the ledger shows that
- * it can never be spent and nothing came of it: the call may then be paid for, which is its first payment that counts.
+ * The outcome of a payment signed earlier, here or elsewhere. Undefined if the ledger shows that it can never be spent
+ * and no content came: the call may then be paid for, and only that payment counts.
  */
 export const resumePayment = Effect.fnUntraced(function* (
   open: OpenPayment,

@@ -1,5 +1,5 @@
-// What precedes a payment's sending, for every scheme: its amount is reserved in the budget, by the ledger's day, and
-// its authorization and the signed payment are stored, each before the next step.
+// The steps before a payment is sent, for every scheme: reserve its amount in the budget, for the ledger's day, then
+// store the authorization, then store the signed payment.
 import { Clock, Effect } from "effect"
 import { Hex } from "effect/encoding"
 import type { LatestLedger } from "../../../kernel/ledger/LedgerRpc.ts"
@@ -17,7 +17,7 @@ import type { Invocation, OpenPayment } from "./Invocation.ts"
 import { encodeKeptPayment } from "./KeptWire.ts"
 import { storeUnavailable } from "./sendPayment.ts"
 
-/** The day is the ledger's: a machine whose clock is wrong neither opens a second budget nor closes the first. */
+/** Uses the ledger's day, so that a machine with a wrong clock neither opens a second budget nor closes the first. */
 export const reserve = Effect.fnUntraced(function* (
   invocation: Invocation,
   caller: Caller,
@@ -65,11 +65,11 @@ export const reserve = Effect.fnUntraced(function* (
   )
 })
 
-/** What a payment is made from: the invocation, what the seller asks for, and which of it is paid. */
+/** Input of a payment: the invocation, the seller's terms, and the option to pay. */
 export interface Purchase {
-  /** How often the call was paid for when its payment was decided on. */
+  /** How often the call had been paid for when this payment was approved. */
   readonly made: number
-  /** Payments of it that were signed and never spent. */
+  /** Its payments that were signed and never spent. */
   readonly released: ReadonlyArray<string>
   readonly invocation: Invocation
   readonly challenge: Challenge

@@ -1,7 +1,7 @@
-// The payment channels of agents: one for each agent, seller and set of terms. What is known of one is kept in memory
-// alone: after a loss the ledger says what was claimed and deposited, and the seller's total is taken by a voucher that
-// our own key signed. Vouchers are signed by a key derived from the one that seals payments, never by the payer's; it
-// can spend a channel towards its seller and nothing else. One call of a channel at a time.
+// The payment channels of agents: one for each agent, seller and set of terms. A channel's balance is only cached in
+// memory. After a loss we read the claimed and deposited amounts from the ledger, and accept the seller's total only
+// with a voucher signed by our own key. Vouchers are signed by a key derived from the key that seals payments, never by
+// the payer's key. The derived key can only spend a channel towards its seller. A channel serves one call at a time.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Redacted, Result, Semaphore } from "effect"
 import { Hex } from "effect/encoding"
@@ -27,13 +27,13 @@ import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import type { Challenge, Fields, PaymentOption } from "../seller/SellerWire.ts"
 import type { ChannelTerms, Correction } from "./channelTerms.ts"
 
-/** Atomic units: charged in all, as far as known, and deposited. */
+/** In atomic units: the total charged, as far as we have seen, and the amount deposited. */
 export interface ChannelBalance {
   readonly charged: bigint
   readonly balance: bigint
 }
 
-/** How the newest call reached its seller: a refund is asked the same way. */
+/** How the latest call reached its seller; a refund request goes the same way. */
 export interface LastCall {
   readonly seller: Seller
   readonly challenge: Challenge
@@ -45,25 +45,25 @@ export interface AgentChannel {
   readonly config: ChannelConfig
   readonly terms: ChannelTerms
   readonly lock: Semaphore.Semaphore
-  /** Undefined: the ledger is to be asked. */
+  /** Undefined: read the ledger first. */
   known: ChannelBalance | undefined
-  /** What is known to be charged at least, where the ledger shows less claimed. */
+  /** Minimum charged, if the ledger shows a smaller claimed amount. */
   charged: bigint
   last: LastCall | undefined
   usedMillis: number
-  /** Its terms are in the store. */
+  /** True once its terms are in the store. */
   isKept: boolean
   refundsFailed: number
-  /** The voucher for at most `max` in all, as on the wire. */
+  /** The voucher for a cumulative amount of at most `max`, in wire format. */
   readonly voucher: (max: bigint) => Fields
-  /** Whether our own key signed the voucher that a correction shows. */
+  /** True if our own key signed the voucher in a correction. */
   readonly isOurs: (correction: Correction) => boolean
 }
 
-/** Channels of one process that are open at the same time. */
+/** Maximum number of channels open in one process. */
 const channelsMax = 1_000
 
-/** Has the ledger asked before the channel is used again; what was charged is not on it. */
+/** Makes the next use read the ledger again. `charged` is kept, because the ledger does not show it yet. */
 export const doubt = (channel: AgentChannel, charged: bigint): void =>
   void Object.assign(channel, { known: undefined, charged })
 
@@ -71,7 +71,10 @@ export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 const unavailable = toolError("UPSTREAM_TIMEOUT", "the ledger is unavailable; retry later")
 
-/** The ledger's state; an archived channel is not shown, and what was claimed of it would be paid again. */
+/**
+ * Reads the channel's state from the ledger. An archived entry is missing from the normal read; without the fallback we
+ * would pay its claimed amount again.
+ */
 const readState = Effect.fnUntraced(
   function* (rpc: LedgerRpc["Service"], { channelId, terms }: AgentChannel) {
     const key = channelKey(terms.contract, channelId)
@@ -86,7 +89,9 @@ export class AgentChannels extends Context.Service<
   AgentChannels,
   {
     readonly of: (agent: string, option: PaymentOption, terms: ChannelTerms) => Effect.Effect<AgentChannel, ToolError>
-    /** What is known of a channel, or what the ledger shows: claimed is the base until the seller shows another. */
+    /**
+     * The cached balance, or the ledger's. The claimed amount counts as charged until the seller shows another total.
+     */
     readonly balance: (channel: AgentChannel) => Effect.Effect<ChannelBalance, ToolError>
     readonly all: () => ReadonlyArray<AgentChannel>
     readonly forget: (channel: AgentChannel) => void

@@ -1,5 +1,6 @@
-// What a seller's terms say of a payment channel, held against the operator's bounds before the seller is contacted,
-// and what a corrective answer says of one. A seller's total counts only with a voucher of our own key. Pure.
+// Reads a payment channel's terms from a seller's offer and checks them against the operator's bounds before the seller
+// is contacted. Also reads a channel's total from a corrective answer; it counts only with a voucher signed by our own
+// key. Pure.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import type { SignedTotals } from "../budget/BudgetStore.ts"
 import type { Deposit } from "../call/Invocation.ts"
@@ -14,7 +15,7 @@ export interface ChannelTerms {
   readonly receiverAuthorizer: string
   /** Seconds. */
   readonly withdrawDelay: number
-  /** The least deposit that the seller announces, atomic units. */
+  /** Minimum deposit that the seller announces, in atomic units. */
   readonly depositMin: bigint
 }
 
@@ -22,7 +23,7 @@ const digits = /^(0|[1-9][0-9]{0,38})$/
 export const amountIn = (value: unknown): bigint | undefined =>
   typeof value === "string" && digits.test(value) ? BigInt(value) : undefined
 
-/** The channel of an option, or in a sentence why none is opened for it. */
+/** The channel terms of an option, or a sentence that explains why no channel is opened for it. */
 export const readChannelTerms = (option: PaymentOption, batch: BatchPayments): ChannelTerms | string => {
   const extra = isFields(option.sent["extra"]) ? option.sent["extra"] : {}
   const { batchContract, receiverAuthorizer, withdrawDelay } = extra
@@ -39,7 +40,10 @@ export const readChannelTerms = (option: PaymentOption, batch: BatchPayments): C
   return { contract: batchContract, receiverAuthorizer, withdrawDelay: withdrawDelay as number, depositMin }
 }
 
-/** What is deposited: for some calls, at least as announced, within the bound. The policy decides on just this. */
+/**
+ * The amount to deposit: enough for several calls, at least the announced minimum, at most the bound. The policy
+ * decides on exactly this amount.
+ */
 export const depositFor = (
   { amount }: Pick<PaymentOption, "amount">,
   { depositMin }: Pick<ChannelTerms, "depositMin">,
@@ -50,7 +54,7 @@ export const depositFor = (
   return depositMin > most ? depositMin : most
 }
 
-/** The deposit that a call by this option may need; undefined for one that is not paid from a channel. */
+/** The deposit that a call by this option may need; undefined for an option that does not use a channel. */
 export const depositOf = (option: PaymentOption, batch: BatchPayments | undefined): Deposit | undefined => {
   if (option.scheme !== batchScheme || batch === undefined) return undefined
   const terms = readChannelTerms(option, batch)
@@ -59,7 +63,7 @@ export const depositOf = (option: PaymentOption, batch: BatchPayments | undefine
   return { amount: depositFor(option, terms, batch), price: option.amount, contract, withdrawDelaySeconds }
 }
 
-/** A corrective answer's total, and the voucher that proves it. */
+/** The total from a corrective answer, and the voucher that proves it. */
 export interface Correction {
   readonly charged: bigint
   readonly signedMax: bigint
@@ -68,13 +72,13 @@ export interface Correction {
 }
 
 /**
- * Whether a corrective voucher is an earlier one: of a call that counts, or of a process that has lost its totals. One
- * that was sent by a call that has not ended proves nothing, or that call would be paid for twice.
+ * True if a corrective voucher is an earlier one: from a call that counts, or from a process that has lost its totals.
+ * A voucher sent by a call that is still open proves nothing; otherwise we would pay for that call twice.
  */
 export const isEarlier = ({ signedMax }: Correction, { counted, sent }: SignedTotals): boolean =>
   signedMax <= counted || signedMax > sent
 
-/** What a 402 says of a channel; undefined where it says nothing that could be true. */
+/** The channel's state in a 402; undefined if it is missing or cannot be true. */
 export const readCorrection = (challenge: Challenge | undefined, channelId: string): Correction | undefined => {
   for (const { sent } of challenge?.options ?? []) {
     const extra = isFields(sent["extra"]) ? sent["extra"] : {}

@@ -1,9 +1,10 @@
-// A call paid from a payment channel. Where the deposit does not cover it a deposit is made, which is a payment like
-// any other: reserved in the budget whole, stored before it is signed and sent, proven by the ledger, sent again by the
-// same call. Else one voucher pays: it moves nothing now and counts nothing more, since its deposit was counted. No
-// ledger decides on a voucher: a refused one is let go, since the next voucher of the channel is for the same atoms;
-// one without an answer holds its call, which is never paid twice, and so does one that its seller shows as an earlier
-// total. What was signed for is in the budget's store before it is sent.
+// Pays a call from a payment channel. If the channel's deposit does not cover the call, we make a deposit. A deposit is
+// a payment like any other: reserved in the budget as a whole, stored before it is signed and sent, proven by the
+// ledger, sent again by the same call. Otherwise one voucher pays. It moves nothing now and adds nothing to the budget,
+// since its deposit was counted. No ledger decides on a voucher. A refused voucher is released, since the channel's
+// next voucher covers the same amount. A voucher without an answer holds its call, so that the call is never paid
+// twice; the same applies to a voucher that the seller shows as an earlier total. The signed amount is in the budget's
+// store before a voucher is sent.
 import { Effect, Semaphore } from "effect"
 import { type Caller, toolError, ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore, type SignedTotals } from "../budget/BudgetStore.ts"
@@ -28,16 +29,16 @@ interface Order {
   readonly caller: Caller
   readonly seller: Seller
   readonly channel: AgentChannel
-  /** As they were decided on. */
+  /** The terms that the policy decided on. */
   readonly terms: ChannelTerms
 }
 
 const notEnabled = toolError("PAYMENT_REJECTED", "the operator allows no payment by batch-settlement")
 
-/** What was withdrawn is missing: charged and not claimed before. */
+/** The payer withdrew money, so an amount that was charged and not yet claimed is missing. */
 const emptied = toolError("PAYMENT_REJECTED", "the channel lacks more than the deposit that the policy decided on")
 
-/** Stores that a voucher for `max` is about to be sent; the totals as of then. */
+/** Stores that a voucher for `max` is about to be sent. Returns the totals, including this one. */
 const noteSent = Effect.fnUntraced(function* ({ channelId }: AgentChannel, max: bigint) {
   const store = yield* BudgetStore
   const { counted, sent } = yield* Effect.mapError(store.totals(channelId), () => storeUnavailable)
@@ -46,7 +47,7 @@ const noteSent = Effect.fnUntraced(function* ({ channelId }: AgentChannel, max: 
   return totals
 })
 
-/** Its call has ended as paid, or its end is not known. */
+/** Counts a voucher whose call was paid or has an unknown outcome. */
 const noteCounted = Effect.fnUntraced(function* (channelId: string, max: bigint) {
   const store = yield* BudgetStore
   yield* store.totals(channelId).pipe(
@@ -57,14 +58,14 @@ const noteCounted = Effect.fnUntraced(function* (channelId: string, max: bigint)
   )
 })
 
-/** The voucher of a payment that was kept; a deposit has one too. */
+/** The voucher of a stored payment; a deposit contains one too. */
 const voucherIn = ({ payload }: Fields) => {
   const voucher = isFields(payload) && isFields(payload["voucher"]) ? payload["voucher"] : {}
   const [channelId, max] = [voucher["channelId"], amountIn(voucher["maxClaimableAmount"])]
   return typeof channelId === "string" && max !== undefined ? { channelId, max } : undefined
 }
 
-/** What was delivered counts, where it was paid with a voucher. */
+/** Counts a delivered payment's voucher, if it has one. */
 export const noteDelivered = (payment: Fields) => {
   const voucher = voucherIn(payment)
   return voucher === undefined ? Effect.void : noteCounted(voucher.channelId, voucher.max)
@@ -91,13 +92,13 @@ const payByDeposit = Effect.fnUntraced(function* (order: Order, known: ChannelBa
   const open = yield* Effect.onError(sign(purchase, identifier, ledger, { moves, payload }), () =>
     Effect.ignore(store.move(identifier, { state: "released" }))
   )
-  // A process that dies from here on leaves the terms, by which the payer's account can withdraw.
+  // If the process dies from here on, the log has the terms that the payer's account needs to withdraw.
   yield* Effect.logInfo("a deposit into a payment channel is signed", {
     channel: channel.channelId,
     amount: amount.toString(),
     terms: JSON.stringify(channel.config)
   })
-  // Until the ledger has shown the deposit, it is asked again.
+  // Read the ledger again until it shows the deposit.
   doubt(channel, known.charged)
   const output = yield* sendPayment(open, seller)
   yield* noteCounted(channel.channelId, max)
@@ -105,7 +106,7 @@ const payByDeposit = Effect.fnUntraced(function* (order: Order, known: ChannelBa
   return output
 })
 
-/** What a voucher's answer comes to; `Corrected`: the seller has proven another total, and nothing was paid. */
+/** Interprets the answer to a voucher. `Corrected`: the seller has proven another total, and nothing was paid. */
 const readAnswer = (answer: PaidAnswer | ToolError, channel: AgentChannel, totals: SignedTotals) => {
   if (answer instanceof ToolError) return { _tag: "Unknown", why: answer.message } as const
   if (answer.asksAgain !== undefined) {
@@ -123,7 +124,7 @@ const readAnswer = (answer: PaidAnswer | ToolError, channel: AgentChannel, total
     : ({ _tag: "Unknown", why: "the seller answers with a failure of its own" } as const)
 }
 
-/** Of what a voucher paid for: the seller alone says what it charged, within what was signed. */
+/** The receipt of a voucher: only the seller states the charged amount, within the signed one. */
 const provenBy = ({ amount, misfits }: KeptContent): Proven => ({
   status: "settled",
   transaction: undefined,
@@ -132,7 +133,7 @@ const provenBy = ({ amount, misfits }: KeptContent): Proven => ({
   ...(amount === undefined ? {} : { amount })
 })
 
-/** Delivers what a voucher for `max` paid for; `base`: what was charged before it. */
+/** Delivers the content paid with a voucher for `max`. `base`: the total charged before it. */
 const deliverPaid = Effect.fnUntraced(function* (
   open: OpenVoucher,
   channel: AgentChannel,
@@ -147,7 +148,7 @@ const deliverPaid = Effect.fnUntraced(function* (
   return yield* deliver(open, kept, provenBy(kept))
 })
 
-/** A voucher was sent, and nothing says that it paid. */
+/** The outcome of a voucher that was sent without proof that it paid. */
 const unknown = Effect.fnUntraced(function* (identifier: string, { part, why }: { why: string; part?: Output }) {
   yield* Effect.ignore((yield* BudgetStore).move(identifier, { state: "unknown" }))
   return yield* toolError(
@@ -171,7 +172,8 @@ const payByVoucher = Effect.fnUntraced(function* (order: Order, known: ChannelBa
     Effect.mapError(store.move(identifier, { state }), () => storeUnavailable)
   const payload = { type: "voucher", channelConfig: channel.config, voucher: channel.voucher(max) }
   const open = { identifier, invocation, replaces, payment: encodePayment({ challenge, option, payload, identifier }) }
-  // As any payment, it is kept before it is sent: the same call sends the same one again, from whichever process.
+  // Like any payment, the voucher is stored before it is sent: the same call sends the same voucher again, from any
+  // process.
   const sealed = (yield* PaymentSeal).seal(identifier, encodeKeptPayment(open))
   const isKept = Effect.mapError(store.keep(identifier, { payment: sealed }), () => storeUnavailable)
   if (!(yield* moved("signed")) || !(yield* isKept))
@@ -201,8 +203,8 @@ const payByVoucher = Effect.fnUntraced(function* (order: Order, known: ChannelBa
 })
 
 /**
- * The outcome of a voucher that was sent earlier, here or by a process before this one: its content where that came, or
- * the same voucher sent again. It is for the same atoms, so that it pays once, and it is never let go.
+ * The outcome of a voucher sent earlier, here or by an earlier process: its stored content, or the answer to the same
+ * voucher sent again. It covers the same amount, so it pays only once, and it is never released.
  */
 export const resumeVoucher = Effect.fnUntraced(function* (
   open: OpenVoucher,
@@ -236,7 +238,7 @@ const unresolved = (identifier: string) =>
     { paymentIdentifier: identifier }
   )
 
-/** The open calls of a channel, as they were sent. */
+/** Payments of the channel's open calls, as they were sent. */
 const openCalls = Effect.fnUntraced(
   function* ({ channelId }: AgentChannel, agent: string) {
     const store = yield* BudgetStore
@@ -255,14 +257,14 @@ const openCalls = Effect.fnUntraced(
 )
 
 /**
- * Asks for the answers of the channel's open calls before a next voucher is signed: after it a seller no longer takes
- * the earlier one, and its price would be paid for nothing. What comes is kept for the call itself.
+ * Asks for the answers of the channel's open calls before a new voucher is signed. Afterwards the seller would not
+ * accept the earlier voucher any more, and its price would be lost. The content that comes is stored for its own call.
  */
 const resolveOpen = Effect.fnUntraced(function* ({ caller, channel, purchase, seller }: Order) {
   const store = yield* BudgetStore
   for (const open of yield* openCalls(channel, caller.principal)) {
     const { request } = open.invocation
-    // What was kept before requests were, is not asked for.
+    // Payments of earlier versions were stored without their request, so we cannot ask again.
     if (open.invocation.key === purchase.invocation.key || request === undefined) continue
     const asked = seller.ofRequest?.(request)
     const max = voucherIn(open.payment)?.max ?? 0n
@@ -273,25 +275,25 @@ const resolveOpen = Effect.fnUntraced(function* ({ caller, channel, purchase, se
       const amount = open.invocation.option.amount
       yield* keepContent(open, { content, misfits: [], named: null, amount })
       if (!("authorization" in open)) yield* Effect.ignore(store.move(open.identifier, { state: "spent" }))
-      // No other call is for the same atoms.
+      // This amount belongs to that call only.
       channel.charged = larger(channel.charged, max)
       if (channel.known !== undefined) channel.known = { ...channel.known, charged: larger(channel.known.charged, max) }
       continue
     }
-    // A seller that refuses has decided. One without an answer has not.
+    // A refusal is a decision; a missing answer is not.
     const hasAnswered = answer !== undefined && !(answer instanceof ToolError) && answer.asksAgain !== undefined
     if (!hasAnswered) return yield* unresolved(open.identifier)
   }
 })
 
-/** One turn; nothing where the seller has corrected the total. */
+/** One attempt. Undefined if the seller corrected the total. */
 const turn = Effect.fnUntraced(function* (order: Order) {
   const { channel, purchase, seller } = order
   const { amount } = purchase.option
   const channels = yield* AgentChannels
   yield* resolveOpen(order)
   const before = yield* channels.balance(channel)
-  // A deposit whose answer was lost is in the channel already.
+  // A deposit whose answer was lost may already be in the channel.
   if (before.charged + amount > before.balance) doubt(channel, before.charged)
   const known = yield* channels.balance(channel)
   channel.last = { seller, challenge: purchase.challenge, option: purchase.option }
@@ -305,7 +307,7 @@ const turn = Effect.fnUntraced(function* (order: Order) {
   return max > known.balance ? yield* payByDeposit(order, known, max) : yield* payByVoucher(order, known, max)
 })
 
-/** Pays one call from the agent's channel with its seller; a total that the seller has proven is taken once. */
+/** Pays one call from the agent's channel with its seller. Accepts one proven correction of the total. */
 export const payByChannel = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, seller: Seller) {
   const { batch } = yield* Config
   const terms = batch === undefined ? "" : readChannelTerms(purchase.option, batch)

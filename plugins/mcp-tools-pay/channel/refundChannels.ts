@@ -1,6 +1,6 @@
-// What is left of agents' channels is asked back: after a time without a call, and when the tool server ends. The
-// seller refunds; the ledger pays the payer, and shows that it did. A refund that a seller does not give leaves the
-// money in the channel, for the next call or for the payer's own withdrawal, and is logged.
+// Asks sellers to refund the rest of agents' channels, after an idle time and when the tool server ends. The seller
+// refunds, the ledger pays the payer, and we verify it on the ledger. If a seller does not refund, the money stays in
+// the channel, for the next call or for the payer's own withdrawal, and we log it.
 import { Duration, Effect, Schedule, Semaphore } from "effect"
 import { Hex } from "effect/encoding"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
@@ -15,17 +15,17 @@ import { type AgentChannel, AgentChannels, type ChannelBalance, doubt } from "./
 import { isEarlier, readCorrection } from "./channelTerms.ts"
 import { openStored } from "./storedChannels.ts"
 
-/** Refusals of one seller in a row, after which it is not asked again. */
+/** Consecutive refusals of one seller after which we stop asking. */
 const refundsFailedMax = 3
-/** How long the end of the tool server waits for refunds. */
+/** How long shutdown waits for refunds. */
 const endTimeout = "10 seconds"
 const everyMaxMillis = 30_000
 
-/** How often the ledger is read for a refund that a seller says it made, and the time between. */
+/** How often we read the ledger after a seller reports a refund, and the interval. */
 const readsMax = 5
 const betweenReads = Schedule.spaced("500 millis")
 
-/** Whether nothing is left beyond what was charged, by the ledger. */
+/** True if the ledger shows no more than the charged amount in the channel. */
 const isRefunded = Effect.fnUntraced(function* (channel: AgentChannel, charged: bigint) {
   const { balance: read } = yield* AgentChannels
   const isLeft = ({ balance }: ChannelBalance) => balance > charged
@@ -37,7 +37,7 @@ const isRefunded = Effect.fnUntraced(function* (channel: AgentChannel, charged: 
   return !isLeft(yield* Effect.repeat(again, reads))
 })
 
-/** One request for a refund; `corrected`: the seller has proven another total, and may be asked again by it. */
+/** Asks once for a refund. `corrected`: the seller has proven another total, so we may ask again with that one. */
 const askOnce = Effect.fnUntraced(function* (channel: AgentChannel) {
   const { last } = channel
   const channels = yield* AgentChannels
@@ -49,11 +49,11 @@ const askOnce = Effect.fnUntraced(function* (channel: AgentChannel) {
   const identifier = `pay_${Hex.encode((yield* Crypto).randomBytes(16))}`
   const answer = yield* paidAnswer(seller, encodePayment({ challenge, option, payload, identifier }))
   if (answer instanceof ToolError) return "refused"
-  // The seller's word forgets no channel that has money in it.
+  // We do not drop a channel that still has money because its seller claims a refund.
   if (answer.settlement?.success === true) return (yield* isRefunded(channel, charged)) ? "refunded" : "refused"
   const correction = readCorrection(answer.asksAgain?.challenge, channel.channelId)
   if (correction === undefined || !channel.isOurs(correction)) return "refused"
-  // A refund signs for nothing more, but its total would be the base of the next call.
+  // A refund adds nothing to the signed amount, but its total would be the base of the next call.
   const totals = yield* Effect.option((yield* BudgetStore).totals(channel.channelId))
   if (totals._tag === "None" || !isEarlier(correction, totals.value)) return "refused"
   doubt(channel, correction.charged)
@@ -71,7 +71,7 @@ const ask = Effect.fnUntraced(function* (channel: AgentChannel) {
   channel.refundsFailed += 1
   if (channel.refundsFailed < refundsFailedMax) return
   channels.forget(channel)
-  // With its terms, by which the payer's account withdraws what is left.
+  // The log contains the terms that the payer's account needs to withdraw the rest.
   yield* Effect.logWarning("a seller does not refund a channel", {
     channel: channel.channelId,
     terms: JSON.stringify(channel.config)
@@ -80,13 +80,13 @@ const ask = Effect.fnUntraced(function* (channel: AgentChannel) {
 
 const refund = (channel: AgentChannel) => Effect.ignore(Semaphore.withPermit(channel.lock)(ask(channel)))
 
-/** Starts asking; where nothing is paid from channels, nothing is started. */
+/** Starts the refund worker, if payments from channels are enabled. */
 export const startRefunds = Effect.gen(function* () {
   const { batch } = yield* Config
   if (batch === undefined) return
   const channels = yield* AgentChannels
   const services = yield* Effect.context<AgentChannels | BudgetStore | Crypto>()
-  // What a process before this one has left in channels.
+  // Channels left by an earlier process.
   yield* Effect.ignore(openStored)
   yield* Effect.addFinalizer(() =>
     Effect.forEach(channels.all(), refund, { concurrency: "unbounded", discard: true }).pipe(

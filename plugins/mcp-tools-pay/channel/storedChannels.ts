@@ -1,5 +1,5 @@
-// The channels of agents in the budget's store: each with its terms and with the call by which its seller is asked for
-// a refund, so that a process that begins anew asks for what one before it has left in a channel.
+// Agents' channels in the budget's store, each with its terms and the request that asks its seller for a refund. After
+// a restart the process can thus ask for the rest of a channel that an earlier process opened.
 import { Effect, Option, Schema } from "effect"
 import { ToolsConfig, Upstreams } from "../../mcp-tools/contract.ts"
 import { BudgetStore, type StoredChannel } from "../budget/BudgetStore.ts"
@@ -32,7 +32,7 @@ const LastCall = Schema.fromJsonString(
 )
 const decode = Schema.decodeUnknownOption(LastCall)
 
-/** Keeps a channel before money goes to it. */
+/** Stores a channel before money goes to it. */
 export const keepChannel = Effect.fnUntraced(function* (
   { channelId, config, terms }: AgentChannel,
   agent: string,
@@ -52,7 +52,9 @@ export const keepChannel = Effect.fnUntraced(function* (
   yield* (yield* BudgetStore).keepChannel({ channelId, agent, contract: terms.contract, config, sealed })
 })
 
-/** One that was stored, as it is used; undefined where it cannot be opened here, or its terms are no longer allowed. */
+/**
+ * Opens a stored channel. Undefined if this process cannot open its data or the operator no longer allows its terms.
+ */
 const opened = Effect.fnUntraced(function* ({ agent, channelId, sealed }: StoredChannel) {
   const { batch } = yield* Config
   const text = (yield* PaymentSeal).open(channelId, sealed)
@@ -73,7 +75,7 @@ const opened = Effect.fnUntraced(function* ({ agent, channelId, sealed }: Stored
   return channel
 })
 
-/** Takes up the channels that are stored, and logs which of them cannot be. */
+/** Opens the stored channels, and logs those that fail. */
 export const openStored = Effect.gen(function* () {
   for (const stored of yield* (yield* BudgetStore).channels) {
     const channel = yield* Effect.orElseSucceed(opened(stored), () => undefined)

@@ -1,22 +1,22 @@
-// The paying account: authorizes a transfer when asked. Wherever its key is held, it returns the same authorization
-// entry with a signature in it, which is verified before use. A key never leaves it, and no error says more than that
-// it did not sign.
+// The paying account, which authorizes transfers. Every implementation returns the same authorization entry with a
+// signature in it, and the entry is verified before use. A key never leaves its payer, and an error only reports that
+// the payer did not sign.
 import { Context, type Effect } from "effect"
 import type { ToolError } from "../../mcp-tools/contract.ts"
 
 export interface SignRequest {
   /** XDR of the entry without a signature. */
   readonly entryXdr: Uint8Array
-  /** The 32 bytes that the network checks a signature against. */
+  /** The 32 bytes that the network verifies the signature against. */
   readonly payload: Uint8Array
-  /** The entry around a signature of one key. */
+  /** Builds the entry with a signature of one key. */
   readonly around: (publicKey: Uint8Array, signature: Uint8Array) => Uint8Array
 }
 
 export class Payer extends Context.Service<
   Payer,
   {
-    /** The account that pays, G… */
+    /** The paying account, G… */
     readonly address: Effect.Effect<string, ToolError>
     /** XDR of the entry with its signature. */
     readonly sign: (request: SignRequest) => Effect.Effect<Uint8Array, ToolError>

@@ -44,7 +44,7 @@ const envelopeOf = (
     })
   ).toXdr("base64")
 
-/** What a payment is asked for with. */
+/** Input of a payment. */
 interface Ordered extends Transfer {
   readonly maxTimeoutSeconds: number
 }
@@ -61,7 +61,7 @@ const operationOf = (transfer: Transfer, payer: string, signedXdr: Uint8Array): 
     )
   })
 
-/** Asks the payer for a signature of the authorization; gives back the entry with it. */
+/** Asks the payer to sign the authorization; returns the entry with the signature. */
 const signed = Effect.fnUntraced(function* (
   transfer: Transfer,
   authorization: Authorization,
@@ -104,7 +104,7 @@ const build = Effect.fn("Payer.build")(function* (
   }
   const entry = yield* signed(transfer, authorization, protocolVersion, onAuthorization)
   const operation = operationOf(transfer, payer, entry)
-  // By the ledger's time: this machine's clock may be wrong.
+  // In ledger time, since this machine's clock may be wrong.
   const timeMax = BigInt(closedAtSeconds) + envelopeSeconds
   const simulated = yield* Effect.mapError(rpc.simulate(envelopeOf(operation, timeMax)), () => ledgerUnavailable)
   if (simulated._tag !== "Simulated") {
@@ -120,9 +120,9 @@ const build = Effect.fn("Payer.build")(function* (
 export class PaymentBuilder extends Context.Service<
   PaymentBuilder,
   {
-    /** The ledger that a payment is built on, and whose day it counts for. */
+    /** The ledger on which a payment is built; its day counts for the budget. */
     readonly latestLedger: Effect.Effect<LatestLedger, ToolError>
-    /** `onAuthorization` runs before anything is signed; when it fails, nothing is. */
+    /** `onAuthorization` runs before anything is signed; if it fails, nothing is signed. */
     readonly build: (
       transfer: Ordered,
       ledger: LatestLedger,

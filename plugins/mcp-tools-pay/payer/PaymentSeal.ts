@@ -1,8 +1,8 @@
-// Seals the stored parts of a payment with AES-256-GCM: under a key derived from the seed, for an external signer from
-// its token, or from a key that the operator names. A signed payment can be spent by any reader, so the store alone
-// must not be enough to read it. Without any of these the key is this process's own: it finishes its payments as long
-// as it lives, and another process only asks the ledger. Data that was altered, or sealed for another reservation or
-// under another key, does not open.
+// Seals the stored parts of a payment with AES-256-GCM. The key is derived from the seed or from the external signer's
+// token, or the operator sets it. Any reader of a signed payment can spend it, so access to the store must not be
+// enough to read one. Without seed, token or setting, the process makes its own key: it finishes its payments as long
+// as it runs, and another process can only ask the ledger. Altered data, and data sealed for another reservation or
+// under another key, do not open.
 import { Context, Effect, Layer, Option, Redacted, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { Settings, SettingsRefused } from "../../../kernel/config/Settings.ts"
@@ -17,20 +17,20 @@ const purpose = encoder.encode("tollkeeper agent payments 1")
 const prefix = "s1."
 const nonceBytes = 12
 const tagBytes = 16
-/** Of scrypt: a token may be short. */
+/** Scrypt cost; a token may be short. */
 const tokenCost = 16_384
 
 interface Seal {
   readonly seal: (id: string, text: string) => string
-  /** Undefined of what was altered, or sealed for another id or under another key. */
+  /** Undefined if the data was altered, or sealed for another id or under another key. */
   readonly open: (id: string, sealed: string) => string | undefined
-  /** A seed of 32 bytes for a purpose; the same as long as the key is. */
+  /** A seed of 32 bytes for a purpose, stable for the same key. */
   readonly seedFor: (purpose: string) => Redacted.Redacted<Uint8Array>
 }
 
-/** What `seal` and `open` work with, under one key. */
+/** `seal` and `open` under one key. */
 export const makeSeal = (crypto: Crypto["Service"], key: Redacted.Redacted<Uint8Array>): Seal => {
-  // A key for each reservation: what is sealed for one does not open for another.
+  // Each reservation has its own encryption key.
   const keyOf = (id: string) => crypto.hmacSha256(Redacted.value(key), encoder.encode(id))
   return {
     seedFor: (purpose) => Redacted.make(keyOf(`seed ${purpose}`)),

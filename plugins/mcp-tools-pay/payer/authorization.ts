@@ -1,6 +1,6 @@
-// The one thing that is ever authorized: a single call `transfer(payer, payTo, amount)` of the asset's contract, under
-// a nonce of its own, until a ledger of its own; where a payment channel is opened, `deposit` of its contract with that
-// one transfer, to the contract, below it. What is signed is therefore the payment and nothing besides it.
+// The only authorization that we ever sign: a single call `transfer(payer, payTo, amount)` of the asset's contract,
+// with its own nonce and its own last ledger. To open a payment channel, it is `deposit` of the channel's contract with
+// one transfer to that contract as its only subinvocation. The signature thus covers exactly the payment.
 import { Address, buildAuthorizationEntryPreimage, nativeToScVal, StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -14,7 +14,7 @@ export interface Transfer {
   readonly payTo: string
   /** Atomic units. */
   readonly amount: bigint
-  /** Set where `payTo` is the batch contract and the money goes into this channel. */
+  /** Set if `payTo` is the batch contract and the money goes into this channel. */
   readonly channel?: ChannelConfig | undefined
 }
 
@@ -27,7 +27,7 @@ const transferCall = ({ amount, asset, payTo }: Transfer, payer: string): xdr.In
     args: [new Address(payer).toScVal(), new Address(payTo).toScVal(), nativeToScVal(amount, { type: "i128" })]
   })
 
-/** The contract call of a transfer, or of the deposit that makes it. */
+/** The contract call that makes a transfer: `transfer` itself, or `deposit`. */
 export const callOf = (transfer: Transfer, payer: string): xdr.InvokeContractArgs =>
   transfer.channel === undefined
     ? transferCall(transfer, payer)
@@ -46,7 +46,7 @@ const invocationOf = (
     subInvocations
   })
 
-/** An authorization as it is written for a network: its protocol says which version of credentials that is. */
+/** An authorization in a network's format: the network's protocol determines the version of the credentials. */
 export interface WrittenAuthorization extends Authorization {
   readonly protocolVersion: number
 }
@@ -73,7 +73,7 @@ export const entryWith = (
     )
   })
 
-/** The 32 bytes that a signature of the entry is checked against. */
+/** The 32 bytes that the network verifies a signature of the entry against. */
 export const payloadOf = (
   crypto: Crypto["Service"],
   entry: xdr.SorobanAuthorizationEntry,

@@ -1,5 +1,5 @@
 // A remote payer over HTTPS: `GET /address` → `{address}`, and `POST /sign-auth-entry` with `{network, authEntryXdr}` →
-// `{signedAuthEntryXdr}` (S222, S250). The address is cached. The caller verifies what was signed against its request;
+// `{signedAuthEntryXdr}` (S222, S250). The address is cached. The caller verifies the signed entry against its request;
 // a timeout, a failed connection or an invalid answer counts as not signed.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, Option, Redacted, Result, Schema } from "effect"
@@ -19,7 +19,7 @@ const refused = (status: number) =>
 const decodeAddress = Schema.decodeUnknownOption(Schema.Struct({ address: Schema.String }))
 const decodeSigned = Schema.decodeUnknownOption(Schema.Struct({ signedAuthEntryXdr: Schema.String }))
 
-/** Asks the signer one thing; 200 with JSON, or it has not answered. */
+/** Sends one request to the signer. Any answer except 200 with JSON counts as none. */
 const makeAsk = Effect.gen(function* () {
   const { signer } = yield* ToolsConfig
   const token = (yield* Settings).secret(signer.externalTokenEnv)
@@ -48,7 +48,7 @@ const makeAsk = Effect.gen(function* () {
 
 export const externalPayer = Effect.gen(function* () {
   const ask = yield* makeAsk
-  // As the signer knows the network.
+  // In the signer's spelling.
   const network = (yield* spelled)((yield* Network).id)
   let known: string | undefined
   return Payer.of({

@@ -1,6 +1,6 @@
-// A seed in a file, sealed with AES-256-GCM under a key that is only in the environment: `{version: 1, cipher:
+// A seed in a file, sealed with AES-256-GCM; the key is only in the environment. Format: `{version: 1, cipher:
 // "aes-256-gcm", nonce, sealed, tag}`, each in base64; sealed is the seed as text, S… (S251). A file that was altered
-// or sealed under another key opens to nothing.
+// or sealed under another key does not open.
 import { Effect, FileSystem, Option, Redacted, Result, Schema } from "effect"
 import { Base64, Hex } from "effect/encoding"
 import { SettingsRefused } from "../../../kernel/config/Settings.ts"

@@ -1,4 +1,4 @@
-// The payer that the settings name. What it needs of the environment is asked for once, when it is built.
+// Opens the configured payer. It reads the environment once, when it is built.
 import { Effect, Layer } from "effect"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { ToolsConfig } from "../../mcp-tools/contract.ts"

@@ -1,4 +1,4 @@
-// The payer's seed where this process holds it: in an environment variable, or in a keystore.
+// Reads the payer's seed for a local payer: from an environment variable, or from a keystore.
 import { Effect, Option } from "effect"
 import { Settings, SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"

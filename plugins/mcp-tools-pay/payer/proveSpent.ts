@@ -1,7 +1,7 @@
-// The outcome of an authorization on the ledger, independent of the seller. A transaction proves a payment when it
+// The outcome of an authorization on the ledger, independent of the seller. A transaction proves a payment if it
 // succeeded, moved the amount from payer to recipient, and carries this very nonce in its envelope: an older transfer
-// of the same amount proves nothing (S215). A live nonce entry proves it too; its absence proves the contrary only as
-// of the last ledger in which the authorization could be spent.
+// of the same amount proves nothing (S215). A live nonce entry also proves it. A missing entry proves the opposite only
+// as of the last ledger in which the authorization could be spent.
 import { Effect, Option } from "effect"
 import { credentialsOf } from "../../../kernel/stellar/AuthEntry.ts"
 import { authOf } from "../../../kernel/stellar/ContractCall.ts"
@@ -21,20 +21,20 @@ const carries = (envelope: Envelope, { nonce, payer }: Authorization): boolean =
     )
   })
 
-/** Seconds that a ledger is reckoned with, as every x402 client does. */
+/** Seconds per ledger, as every x402 client assumes. */
 const secondsPerLedger = 5
 
-/** For how many ledgers a payment lives. */
+/** Lifetime of a payment in ledgers. */
 export const ledgersOf = (maxTimeoutSeconds: number): number => Math.ceil(maxTimeoutSeconds / secondsPerLedger)
 
-/** Whether an executed transaction moved what was promised. */
+/** True if an executed transaction made the agreed transfer. */
 const hasMoved = ({ transfers }: ExecutedTransaction, transfer: Transfer, { payer }: Authorization): boolean =>
   Option.getOrElse(transfers, () => []).some(
     ({ amount, contract, from, to }) =>
       contract === transfer.asset && from === payer && to === transfer.payTo && amount === transfer.amount
   )
 
-/** Whether the transaction `hash` is the payment. False also for one that the node does not know yet. */
+/** True if the transaction `hash` is the payment. Also false for a transaction that the node does not have yet. */
 export const provesPayment = Effect.fn("Payer.provesPayment")(function* (
   rpc: LedgerRpc["Service"],
   hash: string,
@@ -49,15 +49,18 @@ export const provesPayment = Effect.fn("Payer.provesPayment")(function* (
   return found.some(({ envelope }) => carries(envelope, authorization))
 })
 
-/** That a payment is on the ledger. */
+/** Evidence that a payment is on the ledger. */
 export interface PaymentProof {
-  /** Hash of the transaction; undefined where the nonce alone shows it, and the transaction was not found. */
+  /** Hash of the transaction; undefined if only the nonce shows the payment and we did not find the transaction. */
   readonly transaction: string | undefined
-  /** It is the one that the seller named. */
+  /** True if the seller named this transaction. */
   readonly isNamed: boolean
 }
 
-/** The transaction among those of some ledgers that carries the authorization, by the hash that facilitators name. */
+/**
+ * Searches a range of ledgers for the transaction that carries the authorization. Returns the inner hash, as
+ * facilitators do.
+ */
 export const carrierIn = Effect.fnUntraced(function* (
   rpc: LedgerRpc["Service"],
   ledgers: { readonly fromLedger: number; readonly toLedger: number },
@@ -75,8 +78,8 @@ export const carrierIn = Effect.fnUntraced(function* (
 })
 
 /**
- * Finds the payment on the ledger: by the transaction that the seller names, when that is the payment, else by the
- * nonce, whose entry names the ledger in which it was spent. Undefined: not there as of the node asked.
+ * Finds the payment on the ledger: first by the transaction that the seller names, then by the nonce, whose entry
+ * contains the ledger in which it was spent. Undefined if the node that we asked does not show it.
  */
 export const findPayment = Effect.fn("Payer.findPayment")(function* (
   rpc: LedgerRpc["Service"],
@@ -116,8 +119,8 @@ export const fateOf = Effect.fn("Payer.fateOf")(function* (
 const scansMax = 40
 
 /**
- * The outcome of an authorization whose nonce entry has expired: every ledger in which it could be spent is scanned.
- * `Open` where the node no longer has them all.
+ * The outcome of an authorization whose nonce entry has expired. Scans every ledger in which it could be spent; `Open`
+ * if the node no longer has all of them.
  */
 export const lateFate = Effect.fn("Payer.lateFate")(function* (
   rpc: LedgerRpc["Service"],
@@ -125,7 +128,7 @@ export const lateFate = Effect.fn("Payer.lateFate")(function* (
   maxTimeoutSeconds: number
 ) {
   const { expirationLedger: toLedger } = authorization
-  // It was built on the ledger before the first of these.
+  // The payment was built on the ledger before this one.
   let fromLedger = toLedger - ledgersOf(maxTimeoutSeconds)
   for (let scan = 0; scan < scansMax && fromLedger <= toLedger; scan++) {
     const { oldestLedger, scannedTo, transaction } = yield* carrierIn(rpc, { fromLedger, toLedger }, authorization)

@@ -1,12 +1,12 @@
-// A payer whose seed is in this process: from an environment variable, or from a keystore. The seed is `Redacted` and
-// read only to sign.
+// A payer with its seed in this process, from an environment variable or a keystore. The seed is `Redacted` and only
+// read to sign.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, Redacted } from "effect"
 import { SettingsRefused } from "../../../kernel/config/Settings.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Payer } from "./Payer.ts"
 
-/** Reads a seed, S…; the error names the setting and never its value. */
+/** Reads a seed, S…; the error contains the setting's name and never its value. */
 export const readSeed = (
   path: string,
   text: Redacted.Redacted

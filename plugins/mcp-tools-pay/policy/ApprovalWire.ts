@@ -1,9 +1,9 @@
 // Requests for approval and the log of decisions as text: one JSON file per request, one JSON object per log line.
-// Amounts are decimal strings. Text of a seller or an agent is in a request as inert, shortened data (`bought`), and
-// not in the log, except addresses and origins.
+// Amounts are decimal strings. A request contains text of a seller or an agent as inert, shortened data (`bought`). The
+// log contains none of it except addresses and origins.
 import { Schema } from "effect"
 
-/** What is bought, as a person is shown it. */
+/** Description of the purchase for a person. */
 export const Bought = Schema.Struct({
   title: Schema.String,
   /** The tool, or method and URL. */
@@ -12,7 +12,7 @@ export const Bought = Schema.Struct({
   /** In the asset's units, with its symbol. */
   price: Schema.String,
   budget: Schema.String,
-  /** Of a call from a payment channel: what the payment may move, to where, and what of it comes back. */
+  /** For a call from a payment channel: what the payment may move, where to, and what part of it comes back. */
   moves: Schema.optionalKey(Schema.String)
 })
 export type Bought = typeof Bought.Type
@@ -28,11 +28,11 @@ export const Approval = Schema.Struct({
   amount: Schema.String,
   rule: Schema.String,
   askedAtMillis: Schema.Int,
-  /** Names this request to the client that is asked; another request for the same payment has another. */
+  /** Identifies this request to the client that asks; a later request for the same payment has another mark. */
   mark: Schema.String,
   /** Absent in requests that an earlier version wrote. */
   bought: Schema.optionalKey(Bought),
-  /** Until when one call has the question to itself. */
+  /** Until this time only one call may ask the question. */
   askedUntilMillis: Schema.optionalKey(Schema.Int)
 })
 export type Approval = typeof Approval.Type
@@ -55,12 +55,16 @@ export interface LoggedDecision extends Omit<
 
 export const encodeDecision = (decision: LoggedDecision): string => `${JSON.stringify(decision)}\n`
 
-/** What an operator sends about one. */
-export const ApprovalDecision = Schema.Struct({ decision: Schema.Literals(["approve", "deny"]) })
+/** An operator's decision on a request. */
+export const ApprovalDecision = Schema.Struct({
+  decision: Schema.Literals(["approve", "deny"]),
+  /** Why, for the operators' audit trail. */
+  reason: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(500)))
+})
 
 export const stateOf = ({ decision }: typeof ApprovalDecision.Type) => (decision === "approve" ? "approved" : "denied")
 
-/** As an operator is shown it. */
+/** As shown to an operator. */
 export const encodeListed = ({ askedAtMillis, askedUntilMillis: _until, mark: _mark, ...shown }: Approval) => ({
   ...shown,
   askedAt: new Date(askedAtMillis).toISOString()

@@ -1,5 +1,5 @@
 // Requests for approval, stored with the budget, so that the replicas of a tool server share them. An approval is for
-// one call of one agent on one set of terms, and is used up by the one payment that it allows: it is removed atomically
+// one call of one agent on one set of terms, and the one payment that it allows uses it up: it is removed atomically
 // before anything is reserved, so one caller gets it. Requests and approvals expire. The log of decisions is in the
 // state folder of each process, one line per decision.
 import { Context, Deferred, Effect, FileSystem, Layer, Path } from "effect"
@@ -11,13 +11,13 @@ import { approvalRows } from "./approvalRows.ts"
 import type { ApprovalStore } from "./ApprovalStore.ts"
 import { encodeDecision, type LoggedDecision } from "./ApprovalWire.ts"
 
-/** A log that is longer begins anew, and the one before is kept. */
+/** A longer log is rotated; one older file is kept. */
 const logBytesMax = 16_777_216n
 
-/** What another process changed is found by reading the store this often. */
+/** How often we poll the store for changes by other processes. */
 const pollInterval = "200 millis"
 
-/** A store whose changes wake the calls of this process that wait for them. */
+/** Wraps a store so that its changes wake the waiting calls of this process. */
 const signalled = (store: ApprovalStore) => {
   const waiters = new Map<string, Deferred.Deferred<void>>()
   const wake = (id: string) =>
@@ -38,7 +38,7 @@ const signalled = (store: ApprovalStore) => {
   }
 }
 
-/** Adds a line to a file that is begun anew when it has grown too long. */
+/** Appends a line to a file; rotates the file if it is too long. */
 const appended = Effect.fnUntraced(function* (files: FileSystem.FileSystem, file: string, line: string) {
   const size = yield* Effect.orElseSucceed(
     Effect.map(files.stat(file), (info) => info.size),
@@ -51,10 +51,12 @@ const appended = Effect.fnUntraced(function* (files: FileSystem.FileSystem, file
 export class Approvals extends Context.Service<
   Approvals,
   ApprovalStore & {
-    /** Ends when this process changes the request, and after a moment, since another process may have. */
+    /**
+     * Ends when this process changes the request, and after a poll interval, since another process may have changed it.
+     */
     readonly changed: (id: string) => Effect.Effect<void>
     readonly log: (decision: LoggedDecision) => Effect.Effect<void, BudgetUnavailable>
-    /** The log's text, the part before the last cut included. */
+    /** The log's text, including the rotated part. */
     readonly logged: Effect.Effect<string, BudgetUnavailable>
   }
 >()("tollkeeper/mcp-tools-pay/Approvals") {

@@ -1,7 +1,7 @@
-// Applies the policy: decides on a payment before its seller is contacted, asks a person where a rule says so, and logs
-// every decision. The seller's terms must equal what was decided on in every member, or nothing is paid. A client that
-// can ask its person does; until then, and where it cannot, the request waits for an operator, and the identical call
-// continues once it is approved. A decision that cannot be logged is not paid.
+// Applies the policy: decides on a payment before its seller is contacted, asks a person if a rule requires it, and
+// logs every decision. The seller's terms must equal the decided terms in every member, or nothing is paid. A client
+// that can ask its person does so. Until its answer, and for clients that cannot ask, the request waits for an
+// operator; once it is approved, the identical call continues. A decision that cannot be logged is not paid.
 import { Clock, Context, Effect, Layer } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -13,7 +13,7 @@ import { askPerson } from "./askPerson.ts"
 import { canonicalRules } from "./canonicalRules.ts"
 import { type Decision, decide } from "./decide.ts"
 
-/** What of an invocation a decision is made on. */
+/** The parts of an invocation that a decision uses. */
 type Verified = Pick<Invocation, "about" | "option">
 
 const logUnavailable = toolError(
@@ -61,7 +61,7 @@ const verify = Effect.fnUntraced(function* (invocation: Invocation, caller: Call
     )
     yield* note(given === undefined ? "approved with another call" : "approved")
     if (given === undefined) return Effect.void
-    // For the identical call, when this one came to no payment.
+    // For the identical call, if this one led to no payment.
     return Effect.ignore(approvals.ask({ ...given, state: "approved" }, policy.approvalMillis))
   }
   yield* note("allowed")
@@ -72,15 +72,16 @@ export class Policy extends Context.Service<
   Policy,
   {
     /**
-     * Passes, or says why not. Succeeds with what gives an approval back that came to no payment. `made`: how often the
-     * invocation was paid for before; an approval is for the next payment alone.
+     * Succeeds if the payment is allowed; otherwise fails with the reason. The result is an effect that returns an
+     * approval if it led to no payment. `made`: how often the invocation was paid for before; an approval is only for
+     * the next payment.
      */
     readonly verify: (
       invocation: Invocation,
       caller: Caller,
       made: number
     ) => Effect.Effect<Effect.Effect<void>, ToolError | InputNeeded>
-    /** What would be decided; nothing is asked or noted. */
+    /** The decision that `verify` would make. Asks and logs nothing. */
     readonly explain: (invocation: Verified, caller: Caller) => Effect.Effect<Decision>
   }
 >()("tollkeeper/mcp-tools-pay/Policy") {

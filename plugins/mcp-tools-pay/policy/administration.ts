@@ -1,5 +1,5 @@
-// Operator commands that list and decide requests for approval, beside the running tool server: on the state folder,
-// and on the PostgreSQL that replicas share where the settings choose one.
+// Operator commands that list and decide requests for approval while the tool server runs. They use the state folder,
+// or the PostgreSQL that replicas share if the settings choose one.
 import { Effect, Layer } from "effect"
 import { Config } from "../Config.ts"
 import { StoreDatabase } from "../budget/StoreDatabase.ts"
@@ -15,12 +15,12 @@ export const listApprovals = Effect.gen(function* () {
   return yield* (yield* Approvals).all(policy.approvalMillis)
 }).pipe(withStore)
 
-/** False when nothing of this id waits. */
+/** False if no request with this id is waiting. */
 export const decideApproval = (id: string, state: "approved" | "denied") =>
   Effect.gen(function* () {
     const { policy } = yield* Config
     return yield* (yield* Approvals).decide(id, state, policy.approvalMillis)
   }).pipe(withStore)
 
-/** The log of decisions, one JSON object a line. */
+/** The log of decisions, one JSON object per line. */
 export const decisions = Effect.flatMap(Approvals, ({ logged }) => logged).pipe(withStore)

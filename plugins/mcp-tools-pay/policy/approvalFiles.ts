@@ -1,7 +1,7 @@
-// Requests for approval as files, one per request in the state folder that tool servers of one machine share, so that
-// an operator decides them by the command line while they run. A file is claimed by renaming it, to use an approval or
-// to decide a request, and only its claimant changes it. A crash half way through a decision leaves no request, and the
-// agent asks again.
+// Requests for approval as files, one per request, in the state folder that the tool servers of one machine share. An
+// operator can thus decide them by the command line while the servers run. To use an approval or decide a request, a
+// process claims its file by renaming it, and only the claimant changes it. A crash half way through a decision leaves
+// no request, and the agent asks again.
 import { Clock, Effect, FileSystem, Path } from "effect"
 import { Hex } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -12,7 +12,7 @@ import { replaceFile } from "../replaceFile.ts"
 import { type ApprovalStore, type Decided, leftMillis, pendingMax, usedMillis } from "./ApprovalStore.ts"
 import { type Approval, decodeApproval, encodeApproval } from "./ApprovalWire.ts"
 
-/** The files of one state folder, and the steps of which each is whole. */
+/** The files of one state folder, with atomic steps. */
 const makeFiles = Effect.gen(function* () {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -63,12 +63,12 @@ const guarded = <A, E>(effect: Effect.Effect<A, E>) =>
 const isFree = ({ askedUntilMillis = 0, state }: Approval, now: number) =>
   state === "pending" && askedUntilMillis <= now
 
-/** What a request becomes; undefined leaves it as it is. */
+/** The changed request; undefined leaves it unchanged. */
 type Changed = (approval: Approval, now: number) => Approval | undefined
 
-/** Steps of several files each: a request is changed, or asked where there is room. */
+/** Steps that touch several files: change a request, or add one if there is room. */
 const makeSteps = Effect.map(makeFiles, ({ all, fileOf, giveBack, read, remove, takeAway, write }) => {
-  /** Takes a request away, and puts it back changed if `changed` changes what it finds. */
+  /** Claims a request, and writes it back if `changed` returns a new one. */
   const change = Effect.fnUntraced(function* (id: string, maxAgeMillis: number, changed: Changed) {
     const now = yield* Clock.currentTimeMillis
     const before = yield* read(fileOf(id), maxAgeMillis)
@@ -78,7 +78,7 @@ const makeSteps = Effect.map(makeFiles, ({ all, fileOf, giveBack, read, remove, 
     const found = yield* read(own, maxAgeMillis)
     if (found === undefined) return false
     const next = changed(found, now)
-    // Another process changed it between the read and the taking.
+    // Another process changed it between our read and our claim.
     if (next === undefined) {
       yield* giveBack(own, id)
       return false
@@ -104,7 +104,7 @@ const makeSteps = Effect.map(makeFiles, ({ all, fileOf, giveBack, read, remove, 
 export const approvalFiles = Effect.gen(function* () {
   const { all, ask, change, find } = yield* makeSteps
   const path = yield* Path.Path
-  /** One step at a time: a file that one step has taken away is no missing request to another. */
+  /** Serializes the steps: a file claimed by one step would seem missing to another. */
   const inTurn = yield* turnsIn(path.join((yield* Host).stateFolder, "tools-approvals-step"))
 
   const store: ApprovalStore = {

@@ -1,7 +1,7 @@
-// Requests for approval in the PostgreSQL of the tool servers, shared by replicas: asked at one, decided anywhere, paid
-// at any. Each step is one statement, so of two replicas that claim a request one has it. Ages are by the database's
-// clock: a replica whose own clock is ahead drops no other's request, and one that is behind honors no expired
-// approval.
+// Requests for approval in the tool servers' PostgreSQL, shared by replicas: requested at one replica, decided
+// anywhere, paid at any. Each step is one statement, so if two replicas claim a request, one of them gets it. Ages use
+// the database's clock: a replica whose own clock is ahead drops no other replica's request, and one whose clock is
+// behind accepts no expired approval.
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { BudgetUnavailable } from "../budget/BudgetStore.ts"
@@ -38,7 +38,7 @@ const decode = ({ asked_at, asked_until, bought, pay_to, ...row }: Row): Approva
 const guarded = <A>(effect: Effect.Effect<A, SqlError.SqlError>) =>
   Effect.mapError(effect, (cause) => new BudgetUnavailable({ cause }))
 
-/** Whether a statement that returns what it changed has changed one. */
+/** True if a statement changed a row. */
 const isOne = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
   Effect.map(statement, (rows) => rows.length === 1)
 
@@ -46,7 +46,7 @@ export const approvalRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const since = (maxAgeMillis: number) => sql`now() - ${maxAgeMillis}::float8 * interval '1 millisecond'`
 
-  /** What is kept: a request for as long as it may be decided and used, a used one for its twins. */
+  /** Retention: a request as long as it may be decided and used, a used one as long as identical calls may share it. */
   const isKept = (maxAgeMillis: number) =>
     sql`(asked_at >= ${since(maxAgeMillis)} and (state <> 'used' or asked_at >= ${since(usedMillis)}))`
 

@@ -1,9 +1,9 @@
-// A person's approval of one invocation. All calls of it, concurrent, repeated, or at several replicas, are one
-// question: the first call to claim the request asks the person behind its client, the others wait for the answer,
-// which is stored with the requests. A refusal lasts as long as a request would. An approval is used up by the one
-// payment that it allows; calls that waited for it, or that arrive before that payment is reserved, continue beside
-// that one, and the budget's store lets one of them pay. A client that cannot ask, or is not trusted to, leaves the
-// request to an operator.
+// A person's approval of one invocation. All its calls share one question, whether they are concurrent, repeated, or at
+// several replicas. The first call to claim the request asks the person behind its client; the others wait for the
+// answer, which is stored with the request. A refusal lasts as long as a request would. One payment uses up an
+// approval. Calls that waited for it, or that arrive before that payment is reserved, continue in parallel, and the
+// budget's store lets one of them pay. A client that cannot ask, or is not trusted to, leaves the request to an
+// operator.
 import { Clock, Effect } from "effect"
 import { Hex } from "effect/encoding"
 import { Network } from "../../../kernel/config/Network.ts"
@@ -17,19 +17,19 @@ import { Approvals } from "./Approvals.ts"
 import { isLeft } from "./ApprovalStore.ts"
 import type { Approval, Bought } from "./ApprovalWire.ts"
 
-/** A person has this long; the SDK gives up a few seconds sooner. */
+/** Time for a person to answer; the SDK times out a few seconds earlier. */
 const questionMillis = 125_000
 
-/** Characters of each part of a question at most. */
+/** Maximum characters of each part of a question. */
 const titleMax = 120
 const actionMax = 240
 const argumentsMax = 300
 
 /**
- * An approval is for this call, on these terms, and no other, and for its next payment alone: one that is given back
- * while another call of the invocation pays lets no further payment pass. The terms are those that the payment is
- * signed with, and what the person reads of the resource. The listing's version is none of them: a seller declares its
- * listing again with each payment, and a member that no question shows would ask the person a second time.
+ * An approval is only for this call on these terms, and only for its next payment. If it is returned while another call
+ * of the invocation pays, it allows no further payment. The terms are the signed ones and the text about the resource
+ * that the person reads. They exclude the listing's version: a seller declares its listing again with each payment, and
+ * a change that no question shows would otherwise ask the person again.
  */
 const approvalId = (crypto: Crypto["Service"], { about, bought, key, option }: Invocation, made: number): string => {
   const { amount, asset, extra, maxTimeoutSeconds, network, payTo, scheme } = option
@@ -41,7 +41,10 @@ const approvalId = (crypto: Crypto["Service"], { about, bought, key, option }: I
 const hoursOf = (seconds: number): string =>
   seconds % 3_600 === 0 ? `${seconds / 3_600} hours` : `${Math.ceil(seconds / 60)} minutes`
 
-/** What a call from a payment channel may move: its person decides on the deposit, not on the price of one call. */
+/**
+ * Describes the amount that a call from a payment channel may move: the person decides on the deposit, not on the price
+ * of one call.
+ */
 const movesOf = ({ amount, contract, price, withdrawDelaySeconds }: Deposit, priced: (amount: bigint) => string) =>
   `This call is paid from a payment channel. Where the channel does not cover it, a deposit of ${priced(amount)} ` +
   `(${amount} atomic units) moves to the contract ${contract}; else nothing moves, and a voucher for ` +
@@ -49,7 +52,7 @@ const movesOf = ({ amount, contract, price, withdrawDelaySeconds }: Deposit, pri
   "refunded when the " +
   `channel is idle, and can be withdrawn without the seller after ${hoursOf(withdrawDelaySeconds)}.`
 
-/** A sentence about what is bought; text of a seller or an agent is inert and shortened. */
+/** Describes the purchase. Text of a seller or an agent is inert and shortened. */
 const boughtOf = Effect.fnUntraced(function* ({ bought, deposit, option }: Invocation, { principal }: Caller) {
   const { assets } = yield* Network
   const { ceilings, perCall } = yield* Config
@@ -96,7 +99,7 @@ const waiting = (approval: Approval) =>
 const refusedByPerson = (rule: string) => toolError("PAYMENT_REJECTED", "a person refused this payment", { rule })
 const noRoom = toolError("PAYMENT_REJECTED", "a person must approve this payment, and too many requests wait already")
 
-/** The request as it is kept, or a new one; none when there is no room. */
+/** The stored request, or a new one; undefined if there is no room. */
 const requested = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, rule: string, made: number) {
   const { ask, find } = yield* Approvals
   const { policy } = yield* Config
@@ -105,7 +108,7 @@ const requested = Effect.fnUntraced(function* (invocation: Invocation, caller: C
   const { grade: _, ...about } = invocation.about
   const id = approvalId(crypto, invocation, made)
   const kept = yield* find(id, policy.approvalMillis)
-  // A used one too: its payment is not reserved yet, else this call would know of one more.
+  // A used one counts too: its payment is not reserved yet, otherwise `made` would be larger.
   if (kept !== undefined) return kept
   const isKept = yield* ask(
     {
@@ -124,15 +127,15 @@ const requested = Effect.fnUntraced(function* (invocation: Invocation, caller: C
     },
     policy.approvalMillis
   )
-  // Another call may have made the request in between, and a person is asked under the mark that is kept.
+  // Another call may have stored the request in between, so we use the mark from the store.
   return isKept ? yield* find(id, policy.approvalMillis) : undefined
 })
 
-/** What becomes of a pending request: asked about, answered, or left to the call that asks. */
+/** Handles a pending request: asks the person, waits for the call that asks, or leaves it to an operator. */
 const question = Effect.fnUntraced(function* (pending: Approval, { ask, isAnswered, principal }: Caller) {
   const { changed, claim, decide, leave } = yield* Approvals
   const { policy } = yield* Config
-  // Over HTTP what answers is a program with an agent's key, which may be the agent.
+  // Over HTTP the client is a program with an agent's key, possibly the agent itself.
   const isTrusted = policy.askClient === "http-clients" || (policy.askClient && principal === "stdio")
   if (!isTrusted || ask === undefined) return yield* waiting(pending)
   const key = `approve-${pending.mark}`
@@ -140,7 +143,7 @@ const question = Effect.fnUntraced(function* (pending: Approval, { ask, isAnswer
   if (!isOurs) return yield* isLeft(pending, policy.approvalMillis) ? waiting(pending) : changed(pending.id)
   const answer = yield* ask(key, sentenceOf(pending))
   if (answer === undefined) {
-    // Dismissed: an operator may still decide it, and the person is not asked again.
+    // Dismissed: an operator may still decide it, and we do not ask the person again.
     yield* leave(pending.id, policy.approvalMillis)
     return yield* waiting(pending)
   }
@@ -148,9 +151,9 @@ const question = Effect.fnUntraced(function* (pending: Approval, { ask, isAnswer
 })
 
 /**
- * Passes when the approval is given, and succeeds with it; with nothing when another call of the invocation has used it
- * and not reserved its payment yet. This call knows how often the invocation was paid for before the approval
- * was used, so if that other call pays, this one reserves nothing.
+ * Waits for the approval and returns it. Returns undefined if another call of the invocation has used it and not yet
+ * reserved its payment. `made` was read before the approval was used, so if that other call pays, this one reserves
+ * nothing.
  */
 export const askPerson = Effect.fnUntraced(function* (
   invocation: Invocation,
@@ -171,7 +174,7 @@ export const askPerson = Effect.fnUntraced(function* (
     if ((yield* monotonicMillis) > end) return yield* waiting(known)
     if (known.state === "pending") yield* question(known, caller)
     else if (yield* take(id)) return known
-    // Another call has used it, which the next read shows; an unavailable store is retried after a pause.
+    // Another call has used it, and the next read shows that. If the store is unavailable, we retry after a pause.
     else if (isTried) yield* changed(id)
     else isTried = true
     known = yield* find(id, policy.approvalMillis)

@@ -1,6 +1,6 @@
-// The operator's rules in the spelling in which payments are described, made once when the settings are read: origins
-// as `canonicalOrigin` writes them, recipients as the account or contract whose balance grows, assets as contract
-// addresses. A rule that names something that no payment can have would never decide; it ends the start. Pure.
+// Rewrites the operator's rules in the spelling that payments use, once, when the settings are read: origins as
+// `canonicalOrigin` writes them, recipients as the account or contract whose balance grows, assets as contract
+// addresses. A rule for a value that no payment can have would never match, so it stops the startup. Pure.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect } from "effect"
 import { SettingsRefused } from "../../../kernel/config/Settings.ts"
@@ -31,7 +31,7 @@ const assetOf = (text: string): string | undefined => {
   return StrKey.isValidContract(address) ? address : undefined
 }
 
-/** As keys are labelled: in lower case, and of few characters. */
+/** Same form as key labels: lower case, limited length. */
 const agentOf = (text: string): string | undefined => {
   const agent = text.toLowerCase()
   return /^(key:[a-z0-9-]{1,32}|stdio)$/.test(agent) ? agent : undefined

@@ -1,5 +1,5 @@
-// What the policy says of one payment, whose rules are canonical (`canonicalRules.ts`). A rule fits when everything
-// that it names fits; the first one decides. Pure.
+// The policy's decision on one payment, by canonical rules (`canonicalRules.ts`). A rule matches if all its members
+// match; the first matching rule decides. Pure.
 import { hostOf } from "../../mcp-tools/contract.ts"
 import type { Outcome, PolicyRule } from "./policySection.ts"
 
@@ -8,7 +8,7 @@ export interface PolicyQuestion {
   readonly kind: "http" | "mcp"
   readonly asset: string
   readonly payTo: string
-  /** Canonical, of the address that is dialed; none for a symbolic name without one. */
+  /** Canonical origin of the dialed address; undefined for a symbolic name without an address. */
   readonly origin: string | undefined
   readonly grade: "proven" | "provisional"
   /** Atomic units. */
@@ -17,7 +17,7 @@ export interface PolicyQuestion {
 
 export interface Decision {
   readonly outcome: Outcome
-  /** Name of the rule; `otherwise` where none fits. */
+  /** Name of the rule; `otherwise` if no rule matches. */
   readonly rule: string
 }
 

@@ -1,5 +1,5 @@
-// The operator's policy over payments, as data: rules in order, the first that fits decides, and limits beside the
-// budget's. What a rule does not name it does not ask about.
+// The operator's payment policy as data: ordered rules, of which the first match decides, and limits in addition to the
+// budget's. A rule ignores the members that it does not have.
 import { Schema } from "effect"
 import { amount, choice, entry, integer, list, section } from "../../../kernel/config/Setting.ts"
 

@@ -21,14 +21,14 @@ import {
 
 export interface HttpAnswer {
   readonly status: number
-  /** Names in lower case. */
+  /** In lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
   /** Why the rest of the body is missing. */
   readonly cut?: "timeout" | "too_large" | "unreachable" | "malformed"
 }
 
-/** Characters of a header that are read. */
+/** Maximum characters of a header that we read. */
 const headerLengthMax = 65_536
 
 const jsonIn = (bytes: Uint8Array): unknown => Result.getOrUndefined(readJson(withoutMark(bytes)))
@@ -39,7 +39,7 @@ const headerJson = (text: string | undefined): unknown => {
   return bytes === undefined ? undefined : jsonIn(bytes)
 }
 
-/** An option of version 1, in the words of version 2; `sent` stays what the seller wrote. */
+/** Converts a version 1 option to version 2; `sent` remains the seller's original. */
 const optionOfFirst = (sent: unknown) => {
   if (!isFields(sent)) return []
   const option = readOption({ ...sent, amount: sent["maxAmountRequired"] })
@@ -66,7 +66,7 @@ const readAsked = (value: unknown): Challenge | undefined => {
   return value["x402Version"] === 1 ? firstChallenge(value) : asChallenge(value)
 }
 
-/** What a 402 asks for. Two copies of one version that differ are none. */
+/** The payment that a 402 asks for. Two differing copies of the same version are rejected. */
 export const readHttpChallenge = ({ body, headers, status }: HttpAnswer): Challenged => {
   if (status !== 402) return { _tag: "None" }
   const named = headers["payment-required"]
@@ -83,7 +83,7 @@ export const readHttpChallenge = ({ body, headers, status }: HttpAnswer): Challe
   return challenge === undefined ? { _tag: "Malformed" } : { _tag: "Challenge", challenge }
 }
 
-/** The settlement that an answer names; undefined when it names none that can be read. */
+/** The settlement in an answer; undefined if it is missing or unreadable. */
 export const readHttpSettlement = ({ headers }: HttpAnswer): SettlementClaim | undefined =>
   asSettlement(headerJson(headers["payment-response"] ?? headers["x-payment-response"]))
 
@@ -94,7 +94,7 @@ export const paymentHeader = (payment: Fields): Readonly<Record<string, string>>
   )
 })
 
-/** Headers that no agent sets: they frame the message, carry credentials, or pay. */
+/** Headers that an agent cannot set: they frame the message, carry credentials, or pay. */
 export const reservedHeaders: ReadonlySet<string> = new Set([
   "host",
   "connection",

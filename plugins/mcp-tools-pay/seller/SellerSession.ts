@@ -1,8 +1,8 @@
-// One conversation with a seller's MCP server over Streamable HTTP, for one call, in either era of the protocol:
-// `initialize` and a session, or where the server refuses that, `server/discover` and requests that carry their
-// envelope (2026-07-28). Then what is needed of `tools/list`, the call without payment and at most once with it, and
-// the end. Each request is bounded and pinned separately, and a call follows no redirect: the endpoint that answered
-// the first request is the one that is paid. An answer is read to the end of its JSON-RPC result; a server may keep its
+// One conversation with a seller's MCP server over Streamable HTTP, for one call, in either era of the protocol. It
+// starts with `initialize` and a session or, if the server refuses that, with `server/discover` and requests that carry
+// their envelope (2026-07-28). Then come the needed pages of `tools/list`, the call without payment, at most one call
+// with it, and the end. Each request is bounded and pinned separately. A call follows no redirect: we pay the endpoint
+// that answered the first request. An answer is read to the end of its JSON-RPC result, since a server may keep its
 // stream open after it.
 import { Effect } from "effect"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
@@ -23,10 +23,10 @@ import {
 
 const protocolVersion = "2025-06-18"
 const clientInfo = { name: "tollkeeper-tools", version: "0.1.0" }
-/** Times that a stream is resumed, and the longest wait before that. */
+/** How often a stream is resumed, and the longest wait before that. */
 const resumesMax = 3
 const resumeWaitMax = 2_000
-/** Pages of `tools/list` that are read. */
+/** Maximum pages of `tools/list` that we read. */
 const listPagesMax = 5
 const encoder = new TextEncoder()
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
@@ -39,21 +39,21 @@ export interface Paid {
   readonly timeoutMillis: number
 }
 
-/** A tool's result, and its own text. */
+/** A tool's result, as value and as original text. */
 export interface CallResult {
   readonly result: Fields
   readonly raw?: string | undefined
 }
 
-/** A paid tool's result; one that cannot be read whole is the text that came. */
+/** A paid tool's result. An unreadable one is delivered as the text that came. */
 export interface PaidResult extends CallResult {
-  /** More of it may come when the same payment is sent again. */
+  /** Sending the same payment again may bring the rest. */
   readonly isPart: boolean
-  /** What cannot be read of it. */
+  /** Why it is unreadable. */
   readonly why?: string | undefined
 }
 
-/** What a request has in place of the settings' caps. */
+/** Caps of a request that replace those of the settings. */
 interface Caps {
   readonly timeoutMillis?: number
   readonly redirectsMax?: number
@@ -63,20 +63,20 @@ export interface SellerSession {
   readonly findTool: (name: string) => Effect.Effect<ListedTool | undefined, ToolError>
   /** The tool's result, successful or not. */
   readonly callTool: (name: string, args: Fields) => Effect.Effect<CallResult, ToolError>
-  /** The same with a payment, which has its own time. */
+  /** The same with a payment, which has its own timeout. */
   readonly payTool: (name: string, args: Fields, paid: Paid) => Effect.Effect<PaidResult, ToolError>
   readonly close: Effect.Effect<void>
 }
 
-/** What of a conversation changes on the way. */
+/** Mutable state of a conversation. */
 interface SessionState {
   session: string | undefined
   /** Negotiated by `initialize` or `server/discover`; on every request after it. */
   version: string | undefined
   lastId: number
-  /** Where the first request was answered; the payment goes there. */
+  /** Endpoint that answered the first request; the payment goes there. */
   endpoint: URL
-  /** The tool that was searched for, once it is known. */
+  /** The searched tool, once found. */
   listed: ListedTool | undefined
 }
 
@@ -87,7 +87,7 @@ interface Message {
   readonly params?: Fields
 }
 
-/** A request's result, or how the server refused it. */
+/** A request's result, or the server's refusal. */
 type Answered = (CallResult & Partial<Pick<PaidResult, "isPart" | "why">>) | { readonly refusal: ToolError }
 
 /** The requests that open a conversation. */
@@ -95,7 +95,7 @@ const opening = new Set(["initialize", "server/discover"])
 
 const isStream = (headers: FetchAnswer["headers"]) => /^text\/event-stream\b/i.test(headers["content-type"] ?? "")
 
-/** The answer to one request in what was sent; an event that is no JSON is no answer to it, and others are read on. */
+/** Finds the answer to one request. Skips events that are not JSON. */
 const readAnswer = Effect.fnUntraced(function* (
   upstream: Upstream,
   { body, headers }: FetchAnswer,
@@ -122,13 +122,13 @@ const readAnswer = Effect.fnUntraced(function* (
 })
 
 /**
- * What came of a paid answer in which none to the request is found: its text, since it was paid for. A result that
- * passes a bound is the content; anything else may be the way to it, and the same payment asks again.
+ * Fallback for a paid answer without a readable response to the request: its text, since it was paid for. A result that
+ * exceeds a bound counts as the content. Otherwise the content may still come, and the same payment asks again.
  */
 const partOf = ({ body, cut, headers }: FetchAnswer, why: string): Answered | undefined => {
   const text = decoder.decode(body)
   if (text.trim() === "") return undefined
-  // A body may end in the middle of its JSON, though its framing is whole.
+  // A body may end in the middle of its JSON even if its framing is complete.
   const isWhole = (part: string) => cut === "too_large" || (cut === undefined && closesJson(encoder.encode(part)))
   const isBounded = (isStream(headers) ? eventData(body) : [text]).some(
     (part) => /"result"\s*:/.test(part) && isWhole(part)
@@ -136,7 +136,7 @@ const partOf = ({ body, cut, headers }: FetchAnswer, why: string): Answered | un
   return { result: { content: [{ type: "text", text }], truncated: true }, isPart: !isBounded, why }
 }
 
-/** What an answer comes to in which none to the request was found. */
+/** The outcome if the body has no response to the request. */
 const withoutAnswer = (
   answered: FetchAnswer,
   isUnreadable: boolean,
@@ -154,7 +154,7 @@ const withoutAnswer = (
   return part === undefined ? malformed(why) : Effect.succeed(part)
 }
 
-/** The words of a paid call's error: they are what was paid for, if anything was. */
+/** The error of a paid call as a result: we paid for it, if for anything. */
 const errorResult = (error: Fields): Answered => {
   const { data } = error
   return {
@@ -166,7 +166,7 @@ const errorResult = (error: Fields): Answered => {
   }
 }
 
-/** The last event's id of a stream, by which it is resumed, and how long the server wants that put off. */
+/** The last event id of a stream, which resumes it, and the delay that the server asks for. */
 const resumptionOf = ({ body, headers }: FetchAnswer) => {
   if (!isStream(headers)) return undefined
   const lines = decoder.decode(body).split(/\r\n?|\n/)
@@ -183,7 +183,7 @@ interface Wire {
   readonly post: (sent: Message, caps?: Caps, keepsPart?: boolean) => Effect.Effect<FetchAnswer, ToolError>
 }
 
-/** The rest of a stream that its server has closed after an event, before the answer came. */
+/** Fetches the rest of a stream that its server closed after an event, before the answer came. */
 const resume = ({ headers, state, upstream }: Wire, id: number, lastEventId: string, caps: Caps) =>
   Effect.option(
     upstream.fetch(
@@ -199,7 +199,7 @@ const resume = ({ headers, state, upstream }: Wire, id: number, lastEventId: str
     )
   )
 
-/** Sends a request, and reads its answer, to the end of a stream that is resumed. */
+/** Sends a request and reads its answer. Resumes a paid request's stream until it ends. */
 const exchange = Effect.fnUntraced(function* (wire: Wire, method: string, params: Fields, caps: Caps, isPaid: boolean) {
   const id = ++wire.state.lastId
   const contentOf = isPaid ? "payment" : method === "tools/call" ? "call" : "nothing"
@@ -224,7 +224,7 @@ const makeRequest = (wire: Wire) =>
   Effect.fnUntraced(function* (method: string, params: Fields, caps: Caps = {}, isPaid = false) {
     const { state } = wire
     const { answered, headers, read, status, url } = yield* exchange(wire, method, params, caps, isPaid)
-    // What was paid for is read whatever the status that it comes with.
+    // A paid result is read even if the HTTP status is not 200.
     const isResult = read.answer !== undefined && "result" in read.answer
     if (status !== 200 && !(method === "tools/call" && isResult)) {
       if (status === 429 || status === 503)
@@ -254,7 +254,7 @@ const makeRequest = (wire: Wire) =>
     return { ...answer, raw: read.raw } satisfies Answered
   })
 
-/** The two ways to send on one conversation: what is answered, and what is not. */
+/** Sends on one conversation, with or without waiting for an answer. */
 const speak = (upstream: Upstream, endpoint: URL) => {
   const state: SessionState = { session: undefined, version: undefined, lastId: 0, endpoint, listed: undefined }
   const headers = () => ({
@@ -265,7 +265,7 @@ const speak = (upstream: Upstream, endpoint: URL) => {
     ...(state.version === undefined ? {} : { "mcp-protocol-version": state.version }),
     ...(state.session === undefined ? {} : { "mcp-session-id": state.session })
   })
-  /** The message as the negotiated era has it. */
+  /** The message in the negotiated era's format. */
   const framed = ({ params = {}, ...others }: Message) => {
     if (state.version !== statelessRevision) return Effect.succeed({ message: { ...others, params }, mirrored: {} })
     const mirrored = mirroredHeaders(others.method, params, state.listed?.inputSchema)
@@ -301,7 +301,7 @@ const speak = (upstream: Upstream, endpoint: URL) => {
   return { ask, close, post, request, state }
 }
 
-/** Negotiates the era: `initialize`, and `server/discover` at a server that refuses it. */
+/** Negotiates the era: `initialize`, or `server/discover` for a server that refuses it. */
 const negotiate = Effect.fnUntraced(function* ({ post, request, state }: ReturnType<typeof speak>) {
   const begun: Answered = yield* request("initialize", { protocolVersion, capabilities: {}, clientInfo })
   const chosen = "result" in begun ? begun.result["protocolVersion"] : undefined
@@ -321,7 +321,7 @@ const negotiate = Effect.fnUntraced(function* ({ post, request, state }: ReturnT
   return undefined
 })
 
-/** Types of a tool's result that are read: whole, and asking for payment by the x402 extension. */
+/** Result types that we read: complete, and the x402 extension's request for payment. */
 const resultTypes: ReadonlySet<unknown> = new Set([undefined, "complete", "payment_required"])
 
 export const openSeller = Effect.fn("Seller.open")(function* (
@@ -344,7 +344,7 @@ export const openSeller = Effect.fn("Seller.open")(function* (
   })
 
   const callOnce = Effect.fnUntraced(function* (name: string, args: Fields, paid?: Paid) {
-    // Headers mirror arguments by the tool's schema, which a payment that is sent again has not read.
+    // Headers mirror arguments by the tool's schema. A repeated payment has not read the schema yet.
     if (state.version === statelessRevision && state.listed === undefined) yield* findTool(name)
     const answered: Answered = yield* conversation.request(
       "tools/call",

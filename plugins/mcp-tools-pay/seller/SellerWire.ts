@@ -1,4 +1,4 @@
-// What a seller's MCP server answers, as far as paying needs it: JSON-RPC in its two forms, the two copies of
+// Decodes a seller's MCP answers, as far as paying needs it: JSON-RPC in its two forms, the two copies of
 // PaymentRequired, and the settlement in the metadata of a paid result. All input is untrusted and decoded strictly.
 // The tool's own result is never parsed.
 import { Option, Result, Schema } from "effect"
@@ -14,10 +14,10 @@ export const isFields = (value: unknown): value is Fields =>
 
 const utf8 = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true })
 
-/** Maximum events of one answer that are parsed: the last of them, since the answer to a request ends its stream. */
+/** Maximum events of one answer that we parse. We take the last ones, since the answer to a request ends its stream. */
 const eventsMax = 10_000
 
-/** The data of a stream's events that have any, in order. Comments, named pings and any line ends are allowed. */
+/** The data of a stream's non-empty events, in order. Comments, named pings and any line ends are allowed. */
 export const eventData = (body: Uint8Array): ReadonlyArray<string> =>
   utf8
     .decode(body)
@@ -36,7 +36,7 @@ export type RpcAnswer = { readonly result: Fields } | { readonly errorCode: numb
 
 const isIdOf = (id: number, given: unknown): boolean => given === id || given === String(id)
 
-/** The answer to the request `id`, perhaps written as text, among messages; undefined when there is none. */
+/** Finds the answer to the request `id` among messages; the id may be text. Undefined if it is missing. */
 export const findAnswer = (messages: ReadonlyArray<unknown>, id: number): RpcAnswer | undefined => {
   const own = messages
     .flat()
@@ -58,8 +58,8 @@ export const resultText = (text: string, value: unknown, id: number): string | u
 }
 
 /**
- * What a tool returned, member for member: as values where JSON's numbers and names survive that, else as the text that
- * came.
+ * A tool's result with exact members: as values if JSON preserves the numbers and names, otherwise as the original
+ * text.
  */
 export const exactContent = (result: Fields, raw: string | undefined): Fields => {
   const { content, structuredContent } = result
@@ -78,7 +78,7 @@ export const exactContent = (result: Fields, raw: string | undefined): Fields =>
   }
 }
 
-/** A tool as `tools/list` names it. */
+/** A tool in `tools/list`. */
 export interface ListedTool {
   readonly name: string
   readonly inputSchema: unknown
@@ -112,17 +112,17 @@ const OptionShape = Schema.Struct({
   extra: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown)))
 })
 
-/** A payment option, read; `sent` is what the seller wrote, word for word. */
+/** A decoded payment option; `sent` is the seller's unchanged original. */
 export interface PaymentOption {
   readonly scheme: string
-  /** Neutral where it is one of ours, else as sent. */
+  /** Neutral name for a network of ours, otherwise as sent. */
   readonly network: string
   readonly asset: string
   readonly amount: bigint
   readonly payTo: string
   readonly maxTimeoutSeconds: number
   readonly feesSponsored: unknown
-  /** The other data of the scheme, as canonical JSON. */
+  /** Other members of the scheme, as canonical JSON. */
   readonly extra: string
   readonly sent: Fields
 }
@@ -151,11 +151,11 @@ export const readOption = (sent: unknown): PaymentOption | undefined => {
   }
 }
 
-/** Options that can be read; a catalog entry or a challenge may hold others, of schemes unknown here. */
+/** The readable options. A catalog entry or a challenge may also contain options of unknown schemes. */
 export const readOptions = (accepts: unknown): ReadonlyArray<PaymentOption> =>
   Array.isArray(accepts) ? accepts.flatMap((sent) => readOption(sent) ?? []) : []
 
-/** What a declaration says of how a tool is called. */
+/** How to call a tool, from its declaration. */
 export interface DeclaredInput {
   readonly toolName: unknown
   readonly transport: string
@@ -176,7 +176,7 @@ const within = (schema: unknown, path: ReadonlyArray<string>): unknown =>
 export const readInputSchema = (extensions: unknown): unknown =>
   within(catalogExtension(extensions)["schema"], ["properties", "input"])
 
-/** Of its body. */
+/** The schema of its body. */
 export const readBodySchema = (extensions: unknown): unknown =>
   within(readInputSchema(extensions), ["properties", "body"])
 
@@ -190,17 +190,17 @@ export const readDeclaration = (extensions: unknown): DeclaredInput | undefined 
 }
 
 export interface Challenge {
-  /** The protocol's version that the seller speaks. */
+  /** Protocol version of the seller. */
   readonly version: 1 | 2
   readonly resourceUrl: string
   readonly resource: Fields
   readonly options: ReadonlyArray<PaymentOption>
   readonly extensions: Fields
-  /** A word of the seller's or its facilitator's, when it is one. */
+  /** A reason from the seller or its facilitator, if it is a word. */
   readonly reason: string | undefined
 }
 
-/** A reason is a word, or the beginning of a sentence that starts with one; anything else is not passed on. */
+/** The lower-case word at the start of the text; anything else is not passed on. */
 export const readReason = (value: unknown): string | undefined =>
   typeof value === "string" ? /^[a-z][a-z0-9_]{2,99}/.exec(value)?.[0] : undefined
 
@@ -226,10 +226,10 @@ export const asChallenge = (value: unknown): Challenge | undefined => {
   }
 }
 
-/** What the text of a result may hold of PaymentRequired. */
+/** PaymentRequired in the text of a result, if any. */
 interface TextCopy {
   readonly value: unknown
-  /** An object that passes a bound, ends early or names a key twice: it cannot be compared. */
+  /** An object that exceeds a bound, ends early or has a duplicate name: it cannot be compared. */
   readonly isUnreadable: boolean
 }
 
@@ -237,27 +237,27 @@ const textCopy = ({ content }: Fields): TextCopy => {
   const first: unknown = Array.isArray(content) ? content[0] : undefined
   if (!isFields(first) || first["type"] !== "text" || typeof first["text"] !== "string")
     return { value: undefined, isUnreadable: false }
-  // JSON within JSON: the bounds of the answer do not reach into it.
+  // JSON inside JSON: the answer's own bounds do not apply to it.
   const read = readJson(new TextEncoder().encode(first["text"]))
   return Result.isSuccess(read)
     ? { value: read.success, isUnreadable: false }
     : { value: undefined, isUnreadable: /^\s*\{/.test(first["text"]) }
 }
 
-/** Whether a result asks for payment: in either copy. */
+/** True if a result asks for payment in either copy. */
 export const asksForPayment = (value: unknown): boolean =>
   isFields(value) && "x402Version" in value && Array.isArray(value["accepts"])
 
 export type Challenged =
   | { readonly _tag: "None" }
-  /** The copies differ, or cannot be read. */
+  /** The copies differ, or are unreadable. */
   | { readonly _tag: "Malformed" }
   | { readonly _tag: "Challenge"; readonly challenge: Challenge }
 
 /**
- * Reads PaymentRequired from where the two bindings of the MCP transport have it: `paymentRequired` of a result of the
+ * Reads PaymentRequired from the places of the two bindings of the MCP transport: `paymentRequired` of a result of the
  * type `payment_required`, or in an error `structuredContent` and the same JSON in `content[0].text`. One copy is
- * enough, as the transport has clients fall back from the one to the other; where there are more they must agree.
+ * enough, since the transport has clients fall back from one to the other. If there are more, they must agree.
  */
 export const readChallenge = (result: Fields): Challenged => {
   const isTyped = result["resultType"] === "payment_required"
@@ -274,43 +274,43 @@ export const readChallenge = (result: Fields): Challenged => {
 }
 
 /**
- * What a seller says of the settlement. It decides nothing: it names where to search, and is held against the ledger.
+ * A seller's claim about the settlement. It decides nothing: it only helps the search, and is compared with the ledger.
  */
 export interface SettlementClaim {
-  /** Undefined when it is neither true nor false. */
+  /** Undefined if it is neither true nor false. */
   readonly success: boolean | undefined
-  /** Hex of a hash, lower case; undefined when it is not valid. */
+  /** Hex of a hash, lower case; undefined if it is not valid. */
   readonly transaction: string | undefined
   /** Neutral; undefined for an unsupported network. */
   readonly network: string | undefined
-  /** Undefined when the seller named none, as for the amount. */
+  /** Undefined if missing, as for the amount. */
   readonly payer: string | undefined
   readonly amount: string | undefined
-  /** What a channel was charged in all, atomic units, where the seller says it. */
+  /** Cumulative amount charged to a channel in atomic units, if the seller reports it. */
   readonly chargedTotal?: bigint | undefined
   readonly reason: string | undefined
-  /** The facilitator's receipt in its extensions: a compact JWS. It is kept, and not believed. */
+  /** The facilitator's receipt in its extensions: a compact JWS, stored without verification. */
   readonly receipt?: string | undefined
-  /** Members that are not as the transports write them, by name. */
+  /** Names of members that do not have the transports' format. */
   readonly unreadable: ReadonlyArray<string>
 }
 
-/** The settlement in a paid result's metadata; undefined when there is none. */
+/** The settlement in a paid result's metadata; undefined if it is missing. */
 export const readSettlement = (result: Fields): SettlementClaim | undefined => {
   const meta = result["_meta"]
   return isFields(meta) ? asSettlement(meta["x402/payment-response"]) : undefined
 }
 
-/** The hash of a transaction, whether or not it is spelled as other ledgers spell theirs. */
+/** The hash of a transaction, with or without the prefix that other ledgers use. */
 const hashIn = (value: unknown): string | undefined =>
   typeof value === "string" ? /^(?:0x)?([0-9a-fA-F]{64})$/.exec(value.trim())?.[1]?.toLowerCase() : undefined
 
 const textIn = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
 
-/** Characters of a receipt that is kept. */
+/** Maximum characters of a stored receipt. */
 const receiptLengthMax = 3_000
 
-/** `extensions["tollkeeper-receipt"].info.receipt`, where it has the form of one. */
+/** `extensions["tollkeeper-receipt"].info.receipt`, if it has the form of a receipt. */
 const receiptIn = (extensions: unknown): string | undefined => {
   const extension = isFields(extensions) ? extensions["tollkeeper-receipt"] : undefined
   const info = isFields(extension) ? extension["info"] : undefined
@@ -326,7 +326,7 @@ const chargedIn = (extra: unknown): bigint | undefined => {
   return typeof total === "string" && /^(0|[1-9][0-9]{0,38})$/.test(total) ? BigInt(total) : undefined
 }
 
-/** What a seller says of a settlement, as far as it can be read; undefined when it says nothing. */
+/** Decodes a seller's settlement claim as far as it is readable; undefined if it contains nothing. */
 export const asSettlement = (value: unknown): SettlementClaim | undefined => {
   if (!isFields(value)) return undefined
   const { amount, errorReason, network, payer, success, transaction } = value
@@ -352,10 +352,10 @@ export const asSettlement = (value: unknown): SettlementClaim | undefined => {
   }
 }
 
-/** Key of the payment in the parameters of a call. */
+/** Metadata of a call that carries the payment. */
 export const paymentMeta = (payment: unknown): Fields => ({ "x402/payment": payment })
 
-/** The payment as the seller passes it on: the seller's own words echoed, and the identifier of this invocation. */
+/** The payment for the seller: it echoes the seller's own terms and adds this invocation's identifier. */
 export const encodePayment = (options: {
   readonly challenge: Challenge
   readonly option: PaymentOption
@@ -363,7 +363,7 @@ export const encodePayment = (options: {
   readonly identifier: string
 }): Fields => {
   const { challenge, identifier, option, payload } = options
-  // The first version knows neither terms nor extensions in a payment.
+  // Version 1 has neither terms nor extensions in a payment.
   if (challenge.version === 1)
     return { x402Version: 1, scheme: option.scheme, network: option.sent["network"], payload }
   const declared = challenge.extensions["payment-identifier"]

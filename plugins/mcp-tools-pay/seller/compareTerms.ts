@@ -16,7 +16,7 @@ import {
 
 const prose = new Set(["$schema", "$id", "title", "description", "examples", "example", "default", "$comment"])
 
-/** A schema without its descriptive members. Names of properties are always kept. */
+/** A schema without its descriptive members. Property names are always kept. */
 const bindingPart = (schema: unknown, isNames = false): unknown => {
   if (Array.isArray(schema)) return schema.map((item) => bindingPart(item))
   if (typeof schema !== "object" || schema === null) return schema
@@ -33,7 +33,7 @@ const bindingPart = (schema: unknown, isNames = false): unknown => {
 const sameSchema = (a: unknown, b: unknown): boolean =>
   canonicalJson(bindingPart(a ?? {})) === canonicalJson(bindingPart(b ?? {}))
 
-/** A URL without what does not name a resource. */
+/** A URL reduced to the parts that identify a resource. */
 const bareUrl = (text: string): string => {
   if (!/^https?:/i.test(text) || !URL.canParse(text)) return text.replace(/^mcp:/i, "mcp:").split(/[?#]/, 1)[0]!
   const url = new URL(text)
@@ -49,7 +49,7 @@ export interface CatalogTerms {
 
 export type Compared =
   | { readonly _tag: "Same"; readonly option: PaymentOption }
-  /** `members`: what differs, by name. */
+  /** `members`: names of the differing members. */
   | { readonly _tag: "Differs"; readonly members: ReadonlyArray<string> }
 
 const optionMembers = [
@@ -71,7 +71,7 @@ interface Offered {
   readonly members: ReadonlyArray<string>
 }
 
-/** The one offer that is what the catalog says, word for word, or what differs. */
+/** Returns the offer that matches the catalog listing exactly, or the names of the members that differ. */
 const compareOffers = (option: PaymentOption, challenge: Challenge): Offered => {
   const offers = challenge.options.filter(
     ({ asset, network, scheme }) => scheme === option.scheme && network === option.network && asset === option.asset
@@ -80,11 +80,11 @@ const compareOffers = (option: PaymentOption, challenge: Challenge): Offered => 
   const demanded = unknownDemands(challenge.extensions)
   if (fitting === undefined)
     return { fitting, members: offers[0] === undefined ? ["accepts"] : differing(offers[0], option) }
-  // Two offers of one kind leave open which of them is paid.
+  // With two offers of the same kind, it would be ambiguous which one is paid.
   return { fitting, members: [...(offers.length > 1 ? ["accepts"] : []), ...demanded] }
 }
 
-/** Extensions that the seller requires and this program does not know: their requirements could not be met. */
+/** Required extensions of the seller that this program does not implement: it could not meet their requirements. */
 const unknownDemands = (extensions: Fields): ReadonlyArray<string> =>
   Object.entries(extensions).flatMap(([key, value]) => {
     const info = isFields(value) ? value["info"] : undefined
@@ -99,7 +99,7 @@ const verified = (members: ReadonlyArray<string>, fitting: PaymentOption | undef
     ? { _tag: "Same", option: fitting }
     : { _tag: "Differs", members: [...new Set(members)] }
 
-/** Of an HTTP resource; `urls` are those under which the catalog has it and the one that was asked for. */
+/** For an HTTP resource. `urls`: the catalog's URLs for it and the requested one. */
 export const compareHttpTerms = (
   urls: ReadonlyArray<string>,
   option: PaymentOption,
@@ -110,7 +110,7 @@ export const compareHttpTerms = (
   return verified([...(isOurs ? [] : ["resource.url"]), ...members], fitting)
 }
 
-/** `listed` is the tool as the server lists it, undefined when it does not. */
+/** `listed`: the tool in the server's own list; undefined if it is missing there. */
 export const compareTerms = (catalog: CatalogTerms, challenge: Challenge, listed: ListedTool | undefined): Compared => {
   const members: Array<string> = []
   if (bareUrl(challenge.resourceUrl) !== bareUrl(catalog.url)) members.push("resource.url")
@@ -121,7 +121,7 @@ export const compareTerms = (catalog: CatalogTerms, challenge: Challenge, listed
     if (!sameSchema(live.inputSchema, catalog.declared?.inputSchema)) members.push("inputSchema")
   }
   if (listed === undefined) members.push("toolName")
-  // What the challenge itself declares is the closer word; without it, the server's list is.
+  // The challenge's own declaration takes precedence over the server's list.
   else if (live === undefined && !sameSchema(listed.inputSchema, catalog.declared?.inputSchema))
     members.push("inputSchema")
 

@@ -1,6 +1,6 @@
-// An HTTP resource as the seller of one invocation. A request goes once: no redirect is followed, since a payment is
-// for the address that was compared with the catalog and for no other. What it answers is data for the agent: JSON as
-// JSON, text as text, anything else in base64, within the caps of the tool server.
+// An HTTP resource as the seller of one invocation. A request is sent once and follows no redirect, since a payment is
+// only for the address that was compared with the catalog. The answer is data for the agent: JSON as JSON, text as
+// text, anything else in base64, within the caps of the tool server.
 import { Effect, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { toolError, fetchError, inexactIn, type ToolError, type Upstream } from "../../mcp-tools/contract.ts"
@@ -35,7 +35,7 @@ export const contentOf = Effect.fnUntraced(function* (upstream: Upstream, { body
   }
   const isPlain = headers["content-encoding"] === undefined
   const isJson = isPlain && /^application\/([\w.-]+\+)?json\b/i.test(contentType)
-  // What its value would not keep is given as text.
+  // JSON whose value would be inexact is delivered as text.
   const isKeptByValue = isJson && inexactIn(textIn(body) ?? "") === undefined
   const json = isKeptByValue ? yield* Effect.option(upstream.parseContent(withoutMark(body))) : undefined
   if (json?._tag === "Some") return { ...about, json: json.value } as Output
@@ -44,11 +44,14 @@ export const contentOf = Effect.fnUntraced(function* (upstream: Upstream, { body
   return (text === undefined ? { ...about, base64: Base64.encode(body) } : { ...about, text }) as Output
 })
 
-/** JSON that is whole lacks nothing, though its connection stayed open or broke. */
+/** Complete JSON needs nothing more, even if its connection stayed open or broke. */
 const withoutIdleCut = ({ cut, ...answer }: HttpAnswer): HttpAnswer =>
   cut === undefined || (cut !== "too_large" && isWholeJson(answer, answer.body)) ? answer : { ...answer, cut }
 
-/** Sends the request once, with further headers. One that pays has its time for the body, whatever pauses it makes. */
+/**
+ * Sends the request once, with additional headers. A paying request has a total timeout for the body, with no limit on
+ * pauses.
+ */
 export const sendOnce = (
   upstream: Upstream,
   call: HttpCall,
@@ -98,18 +101,18 @@ const callOf = ({ body, headers, method, url }: KeptRequest): HttpCall => ({
   body: body === undefined ? undefined : Result.getOrThrow(Base64.decode(body))
 })
 
-/** Statuses by which a server, or one before it, says that the request may be made again. */
+/** Statuses with which a server or a proxy allows a repeated request. */
 const passing = new Set([408, 425, 429])
 
 /** With a failed settlement, a 4xx status replaces the purchased content. */
 const isContent = ({ status }: HttpAnswer, settlement: SettlementClaim | undefined): boolean =>
   status < 500 && !passing.has(status) && !(status >= 400 && settlement?.success === false)
 
-/** Of a request that was stored. */
+/** For a stored request. */
 export const httpSellerOf = (upstream: Upstream, request: KeptRequest, timeoutMillis: number): Seller =>
   httpSeller(upstream, callOf(request), timeoutMillis)
 
-/** `timeoutMillis`: how long the paid request may take; it is verified and settled within it. */
+/** `timeoutMillis`: limit for the paid request, which includes verification and settlement. */
 export const httpSeller = (upstream: Upstream, call: HttpCall, timeoutMillis: number): Seller => ({
   ofRequest: (request) => httpSellerOf(upstream, request, timeoutMillis),
   send: Effect.fnUntraced(function* (payment) {
@@ -128,7 +131,7 @@ export const httpSeller = (upstream: Upstream, call: HttpCall, timeoutMillis: nu
       isContent: isContent(answer, settlement),
       isFailure: answer.status >= 300,
       ...(answer.cut === "malformed" ? { why: "the seller's answer is no HTTP that can be read" } : {}),
-      // What is too long is so each time; the rest of anything else may come when it is asked for again.
+      // A body that is too long would be too long again. Otherwise a repetition may bring the rest.
       isPart: answer.cut !== undefined && answer.cut !== "too_large",
       content: yield* contentOf(upstream, answer)
     }

@@ -1,5 +1,5 @@
-// A seller's MCP tool as the seller of one invocation: the payment goes with the call's metadata, the settlement comes
-// with the result's, and the content is what the tool returned, member for member.
+// A seller's MCP tool as the seller of one invocation: the call's metadata carries the payment, the result's metadata
+// carries the settlement, and the content is the tool's result, member for member.
 import { Effect } from "effect"
 import type { PaidAnswer, Seller } from "../call/Invocation.ts"
 import type { PaidResult, SellerSession } from "./SellerSession.ts"
@@ -27,7 +27,7 @@ const readAnswer = ({ isPart, raw, result, why }: PaidResult): PaidAnswer => {
   }
 }
 
-/** `timeoutMillis`: how long the paid call may take; it is verified and settled within it. */
+/** `timeoutMillis`: limit for the paid call, which includes verification and settlement. */
 export const mcpSeller = (session: SellerSession, toolName: string, args: Fields, timeoutMillis: number): Seller => ({
   send: (payment) => Effect.map(session.payTool(toolName, args, { payment, timeoutMillis }), readAnswer),
   close: session.close

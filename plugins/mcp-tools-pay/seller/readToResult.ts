@@ -1,8 +1,8 @@
-// Reads a seller's answer to the end of what was asked for, and no further: a server may leave its connection open
-// after the whole result has come. JSON ends where its outermost bracket or its text closes, unless more of it follows
-// within a moment: a stream of documents may be labelled as one. Of events, the one that answers the request ends the
-// stream. What follows is not read. Only where an answer does not say its own length. The body of a resource that was
-// paid for is read to its own end or until its time is over, and checked for a whole document then. Pure.
+// Reads a seller's answer only as far as needed, since a server may leave its connection open after the complete
+// result. JSON ends with its outermost bracket or its text, unless more of it follows within a moment: a stream of
+// documents may be labeled as JSON. In an event stream, the event that answers the request is the last one read. All
+// this applies only to answers that do not declare their own length. The body of a paid resource is read to its own end
+// or until its timeout, and then checked for a complete document. Pure.
 import { Result } from "effect"
 import { readJson } from "../../../kernel/http/BoundedJson.ts"
 import type { AnswerHead, BodyReader } from "../../../kernel/platform/Outbound.ts"
@@ -12,7 +12,7 @@ const [quote, backslash, newline, carriage] = [0x22, 0x5c, 0x0a, 0x0d]
 const openers = new Set([0x7b, 0x5b])
 const closers = new Set([0x7d, 0x5d])
 
-/** Follows brackets and strings of JSON, byte by byte; it knows no grammar. */
+/** Tracks brackets and strings of JSON, byte by byte, without its grammar. */
 class JsonEnd {
   #depth = 0
   #isString = false
@@ -38,10 +38,10 @@ const jsonReader = () => {
   return (chunk: Uint8Array): boolean => chunk.some((byte) => end.next(byte))
 }
 
-/** Whether the outermost bracket of what is JSON, perhaps past a bound, closes. */
+/** True if the outermost bracket closes. The JSON may exceed a bound. */
 export const closesJson = (bytes: Uint8Array): boolean => jsonReader()(bytes)
 
-/** `pause` for a chunk after which no document is open, and one has ended. */
+/** Returns `pause` for a chunk that ends a document and leaves none open. */
 const documentsReader = () => {
   const end = new JsonEnd()
   let isEnded = false
@@ -51,10 +51,10 @@ const documentsReader = () => {
   }
 }
 
-/** Of an answer that may be what was paid for: wider than of any other. */
+/** For an answer that may be paid content: wider than for any other. */
 export const answerBounds = { depthMax: 1_000, valuesMax: 1_000_000, keys: "any" } as const
 const byteOrderMark = [0xef, 0xbb, 0xbf]
-/** It is no part of JSON. */
+/** Removes the byte order mark, which is not part of JSON. */
 export const withoutMark = (bytes: Uint8Array): Uint8Array =>
   byteOrderMark.every((byte, at) => bytes[at] === byte) ? bytes.subarray(byteOrderMark.length) : bytes
 
@@ -71,12 +71,12 @@ const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
   return all
 }
 
-/** The data of the event that is read, in the parts in which it came. */
+/** The data of the current event, in the parts in which it came. */
 class EventData {
   #parts: Array<Uint8Array> = []
   #end = new JsonEnd()
 
-  /** Takes data up to where its JSON ends, if it does; -1 when it does not. */
+  /** Takes data up to the end of its JSON and returns that index; -1 if it does not end here. */
   take(bytes: Uint8Array): number {
     const at = bytes.findIndex((byte) => this.#end.next(byte))
     this.#parts.push(at < 0 ? bytes : bytes.subarray(0, at + 1))
@@ -88,13 +88,13 @@ class EventData {
   }
 }
 
-/** True for the chunk in which an event's data ends that is the answer to the request `id`. */
+/** True for the chunk that completes the answer to the request `id`. */
 const eventReader = (id: number) => {
   let event = new EventData()
-  /** Bytes of the line's name that were read; -1 in a line that is no data. */
+  /** Bytes of the field name read in this line; -1 in a line without data. */
   let column = 0
   let wasCarriage = false
-  /** Bytes of a byte order mark that were read before anything else; all of it once something else was. */
+  /** Bytes of a leading byte order mark read so far; its full length once any other byte came. */
   let marked = 0
 
   const endLine = () => {
@@ -102,7 +102,7 @@ const eventReader = (id: number) => {
     column = 0
   }
   const isNewline = (byte: number) => byte === newline || byte === carriage
-  /** Whether the data in `bytes`, which are one line's or its beginning, end the answer. */
+  /** True if `bytes`, a line's data or its beginning, complete the answer. */
   const endsIn = (bytes: Uint8Array): boolean => {
     if (event.take(bytes) < 0) return false
     const { value } = event
@@ -150,14 +150,14 @@ const isEvents = ({ headers }: AnswerHead) => /^text\/event-stream\b/i.test(head
 
 const isOpenJson = (head: AnswerHead) => isJson(head) && isPlain(head) && !isSized(head)
 
-/** Of a JSON resource that nothing was paid for. */
+/** For an unpaid JSON resource. */
 export const toJsonEnd: BodyReader = (head) => (isOpenJson(head) ? documentsReader() : undefined)
 
-/** Whether what came of a body before its connection broke, or was given up, is a whole JSON document. */
+/** True if the part of a body that came before its connection broke or timed out is a complete JSON document. */
 export const isWholeJson = (head: AnswerHead, body: Uint8Array): boolean =>
   toJsonEnd(head)?.(body) === "pause" && Result.isSuccess(readJson(withoutMark(body), answerBounds))
 
-/** Of the answer to one JSON-RPC request. */
+/** For the answer to one JSON-RPC request. */
 export const toRpcAnswer =
   (id: number): BodyReader =>
   (head) =>

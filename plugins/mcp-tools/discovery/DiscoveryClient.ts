@@ -1,5 +1,5 @@
-// Client of the facilitator's three public discovery routes, over HTTP, and of nothing else (S5). Every failure becomes
-// an error that an agent can act on. The readiness probe of discovery is cached for a moment, so that health checks of
+// HTTP client of the facilitator's three public discovery routes, and of no other route (S5). Every failure becomes an
+// error that an agent can act on. The readiness probe of discovery is cached for a moment, so that health checks of
 // this server do not reach the facilitator.
 import { Context, Effect, Layer } from "effect"
 import { currentTraceParent } from "../../../kernel/TraceParent.ts"
@@ -21,7 +21,7 @@ const caller = "the facilitator"
 const malformed = toolError("UPSTREAM_PROTOCOL_ERROR", "the facilitator's answer is not a valid discovery response")
 const readyMillis = 1_000
 
-/** Asks one of the facilitator's routes. */
+/** Sends a request to one of the facilitator's routes. */
 const makeAsk = Effect.gen(function* () {
   const { facilitatorMayBeInsecure: isOpen, facilitatorUrl } = yield* Config
   const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen, isStranger: false })
@@ -29,7 +29,7 @@ const makeAsk = Effect.gen(function* () {
   return Effect.fnUntraced(function* (path: string, parameters: Readonly<Record<string, string>>) {
     const url = new URL(`${base}${path}`)
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
-    // The facilitator is trusted with the trace id; a seller never receives it.
+    // We send the trace id only to the facilitator, never to a seller.
     const traceparent = yield* currentTraceParent
     const { body, status } = yield* Effect.mapError(
       upstream.fetch(url, {
@@ -80,7 +80,7 @@ const makeReady = (read: Effect.Effect<unknown, ToolError>): Effect.Effect<Readi
 export class DiscoveryClient extends Context.Service<
   DiscoveryClient,
   {
-    /** Browse, or search when there is a `query`. */
+    /** Browses, or searches if there is a `query`. */
     readonly list: (
       parameters: Readonly<Record<string, string>>,
       limit: number

@@ -1,5 +1,5 @@
-// What the facilitator's public discovery answers, as far as the tools must understand it; the rest of a resource is
-// passed on as it came. The version hash is computed here from the published rule and not taken from the answer: the
+// Decodes the answers of the facilitator's public discovery, as far as the tools need them; the rest of a resource is
+// passed on unchanged. The version hash is computed here from the published rule and not taken from the answer: the
 // sha256, in lower-case hex, of the resource's canonical JSON without its volatile members (S194).
 import { Schema } from "effect"
 import { Hex } from "effect/encoding"
@@ -8,7 +8,7 @@ import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { lastingOf } from "../../catalog/contract.ts"
 import type { Identity } from "../Reference.ts"
 
-/** A resource as it was served. */
+/** A resource as the facilitator served it. */
 export type CanonicalResource = Readonly<Record<string, unknown>>
 
 const Resource = Schema.Record(Schema.String, Schema.Unknown)
@@ -29,7 +29,7 @@ const Page = Schema.Struct({
 export interface DiscoveryPage {
   readonly resources: ReadonlyArray<CanonicalResource>
   readonly partialResults: boolean
-  /** Nothing is known to answer the query; these are the nearest. */
+  /** No resource clearly answers the query; these are the nearest. */
   readonly nearestOnly: boolean
   readonly limit: number
   readonly cursor: string | null
@@ -37,7 +37,7 @@ export interface DiscoveryPage {
 
 const decodePage = Schema.decodeUnknownOption(Page)
 
-/** Reads the answer of browse or search; undefined when it is neither. */
+/** Decodes an answer of browse or search; undefined if it is neither. */
 export const readPage = (answer: unknown, limitAsked: number): DiscoveryPage | undefined => {
   const decoded = decodePage(answer)
   if (decoded._tag === "None" || decoded.value.x402Version !== 2) return undefined
@@ -61,7 +61,7 @@ export const readResource = (answer: unknown): CanonicalResource | undefined => 
   return identityOf(decoded.value.resource) === undefined ? undefined : decoded.value.resource
 }
 
-/** The words of a discovery error body: its own, short, of a known shape. */
+/** The text of a discovery error body: short, and of a fixed shape. */
 export const readErrorBody = (answer: unknown): { readonly error: string; readonly details: ReadonlyArray<string> } => {
   const body = typeof answer === "object" && answer !== null ? (answer as Readonly<Record<string, unknown>>) : {}
   const { details, error } = body
@@ -76,7 +76,7 @@ export const readErrorBody = (answer: unknown): { readonly error: string; readon
   }
 }
 
-/** The identity of a served resource; undefined when it has none. */
+/** The identity of a served resource; undefined if it is missing. */
 export const identityOf = (resource: CanonicalResource): Identity | undefined => {
   const { resource: url, toolName, type } = resource
   if (typeof url !== "string" || url === "") return undefined
@@ -84,7 +84,7 @@ export const identityOf = (resource: CanonicalResource): Identity | undefined =>
   return type === "mcp" && typeof toolName === "string" && toolName !== "" ? { type, url, toolName } : undefined
 }
 
-/** What the catalog says of a resource beside its declaration. */
+/** The catalog's own statements about a resource, separate from its declaration. */
 export const stateOf = ({ ownership, status, verification }: CanonicalResource) => ({
   isStale: status === "stale",
   isProven: ownership === "proven",

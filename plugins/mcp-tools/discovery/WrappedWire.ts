@@ -1,5 +1,5 @@
-// Output schemas of the reading tools, as agents see them. The resource is the facilitator's, member for member, so the
-// schema only says that it is an object.
+// Output schemas of the reading tools, as agents see them. The resource is the facilitator's, member for member, so its
+// schema is just an object.
 import { Schema } from "effect"
 
 export const Wrapped = Schema.Struct({

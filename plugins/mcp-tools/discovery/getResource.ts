@@ -1,5 +1,5 @@
-// `x402_get_resource`: the current version of one resource by its reference. The reference is asked for at the
-// facilitator and never connected to. Another version than the one expected comes as `stale`, with a warning (S101,
+// `x402_get_resource`: the current version of one resource by its reference. We ask the facilitator for the reference
+// and never connect to it. If the version differs from the expected one, the result is `stale`, with a warning (S101,
 // S198–S200).
 import { Effect, Schema } from "effect"
 import { decodeReference, type Identity, referenceLengthMax } from "../Reference.ts"

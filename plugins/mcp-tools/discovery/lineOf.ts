@@ -1,6 +1,6 @@
-// A search result as one line: what it does, its price in the asset's units, its grade, its evidence and its reference,
-// so that an agent can choose among results without reading each declaration. What the seller wrote is inert and
-// shortened; `x402_get_resource` has the rest. Pure.
+// A search result as one line: its purpose, its price in the asset's units, its grade, its evidence and its reference,
+// so that an agent can choose among results without reading each declaration. The seller's text is inert and shortened;
+// `x402_get_resource` has the rest. Pure.
 import { inert, quoted } from "../inert.ts"
 import { unitsOf } from "../unitsOf.ts"
 import { type CanonicalResource, stateOf } from "./DiscoveryWire.ts"
@@ -13,7 +13,7 @@ export interface AssetName {
 
 const wordsMax = 140
 const whereMax = 80
-/** Prices of one line at most. */
+/** Maximum number of prices in one line. */
 const pricesMax = 2
 
 const textIn = (value: unknown): string => (typeof value === "string" ? value : "")

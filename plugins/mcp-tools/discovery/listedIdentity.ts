@@ -1,6 +1,6 @@
-// The identity of a resolved listing in its one canonical spelling, for tools that act on it. A listing whose address
-// is spelled differently from the one that is dialed and verified is not acted on: the agent would compare, and the
-// operator's rules decide, on something else than what is connected to.
+// The identity of a resolved listing in its canonical spelling, for tools that act on it. A listing whose address has
+// another spelling than the dialed and verified one is refused: otherwise the agent would compare, and the operator's
+// rules would decide on, an address that differs from the one we connect to.
 import { Effect } from "effect"
 import { isCanonicalUrl } from "../canonicalOrigin.ts"
 import type { Identity } from "../Reference.ts"

@@ -1,6 +1,6 @@
-// `x402_search_resources`: with a query the facilitator's ranked search, without one its list (S188–S192). Every
-// resource comes as the facilitator served it, with a wrapper beside it. No match is an error, so that no agent takes
-// an empty page for an answer.
+// `x402_search_resources`: the facilitator's ranked search with a query, its list without one (S188–S192). Every
+// resource is passed on as the facilitator served it, with a separate wrapper. No match is an error, so that an agent
+// does not take an empty page for an answer.
 import { Effect, Schema } from "effect"
 import { Config } from "../Config.ts"
 import { defineTool } from "../Tool.ts"
@@ -34,7 +34,7 @@ const Input = Schema.Struct({
 
 type Page = typeof FoundPage.Type
 
-/** One that is shown in a sentence of ours: a token, as facilitators write them, and no words. */
+/** True if the cursor may appear in our own text: a token, as facilitators write them, without words. */
 const isCursor = (cursor: string | null): boolean => cursor !== null && /^[\w.~+/=-]{1,8192}$/.test(cursor)
 
 export const searchTool = Effect.gen(function* () {

@@ -1,6 +1,5 @@
-// The wrapper beside a resource in an answer: its reference, its version, where it comes from and what an agent should
-// know before it trusts it. The resource itself is never changed; a seller's text stays as it is, and the warnings say
-// so (S191–S197, S221).
+// The wrapper of a resource in an answer: its reference, its version, its source, and warnings for an agent. The
+// resource itself is never changed. A seller's text stays unmodified, and the warnings mention that (S191–S197, S221).
 import { Context, Effect, Layer } from "effect"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Config, type ConfigValues } from "../Config.ts"
@@ -22,7 +21,7 @@ export interface WrappedResource {
 
 export interface WrapOptions {
   readonly expectedVersionHash?: string | undefined
-  /** It was found as one of the nearest, where nothing is known to answer what was asked. */
+  /** It is only one of the nearest results; no resource clearly answers the query. */
   readonly isNearestOnly?: boolean
 }
 

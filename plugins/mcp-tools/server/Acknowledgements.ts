@@ -1,13 +1,16 @@
-// Which answers a host has taken. A session that makes another request after an answer has left this process has the
-// answer: until then the plugin that gave it keeps it. An answer that a later request brings again is not acknowledged
-// by that request. Memory of this process: what it forgets is never acknowledged.
+// Tracks the answers that a host has received. If a session makes another request after an answer was sent, it has
+// received the answer; until then the plugin that produced the answer keeps it. A request that repeats an answer does
+// not acknowledge it. The state is in memory; an answer that is dropped from it is never acknowledged.
 import { Context, Effect, Layer } from "effect"
 
 /** One call of a session. */
 export interface Exchange {
-  /** Runs `effect` once the answer is acknowledged; `key` names what it is of, in the session. */
+  /** Runs `effect` once the answer is acknowledged; `key` identifies the answer's subject in the session. */
   readonly note: (key: string, effect: Effect.Effect<void>) => void
-  /** At the end of the call: acknowledges what had left before it began, unless this call brings it again. */
+  /**
+   * Called at the end of the call: acknowledges the answers that were sent before it began, except those that this call
+   * repeats.
+   */
   readonly acknowledge: Effect.Effect<void>
 }
 
@@ -16,7 +19,7 @@ interface Answer {
   isFlushed: boolean
 }
 
-/** Answers of one session that wait at most, and sessions; the oldest is forgotten. */
+/** Maximum number of waiting answers per session, and of sessions; the oldest is dropped. */
 const answersMax = 256
 const sessionsMax = 10_000
 
@@ -31,7 +34,7 @@ export class Acknowledgements extends Context.Service<
   Acknowledgements,
   {
     readonly begin: (session: string, exchange: string) => Exchange
-    /** The answer of an exchange has left this process. */
+    /** The answer of an exchange was sent. */
     readonly flushed: (session: string, exchange: string) => void
   }
 >()("tollkeeper/mcp-tools/Acknowledgements") {
@@ -45,7 +48,7 @@ export class Acknowledgements extends Context.Service<
           const answers = known()
           for (const { effects } of answers.values()) effects.delete(key)
           const own = answers.get(exchange) ?? { effects: new Map(), isFlushed: false }
-          // Of two requests under one id, the second begins anew.
+          // A second request with the same id starts a new entry.
           answers.delete(exchange)
           answers.set(exchange, { effects: own.effects.set(key, effect), isFlushed: false })
           bounded(answers, answersMax)

@@ -1,6 +1,6 @@
-// Admission at the HTTP transports, before a byte of the body is read: an allowed Host, no cross-origin page that is
-// not allowed, a key where keys are configured, and a rate limit (S246, S247). The Host check defends against DNS
-// rebinding.
+// Admission at the HTTP transports, before a byte of the body is read: the Host and the origin of a web page must be
+// allowed, the key must be valid if keys are configured, and a rate limit applies (S246, S247). The Host check defends
+// against DNS rebinding.
 import { Context, Effect, Layer, Option } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Authentication } from "../../../kernel/http/Authentication.ts"
@@ -18,18 +18,19 @@ type Response = HttpServerResponse.HttpServerResponse
 const refusal = (status: number, error: string, message: string, headers: Readonly<Record<string, string>> = {}) =>
   json({ error, message }, { status, headers })
 
-/** The answer when there is no room for another session. */
+/** The answer if the caller cannot open another session. */
 export const overloaded = (retryAfterSeconds: number) =>
   refusal(503, "too_many_sessions", "no session is free", { "retry-after": String(retryAfterSeconds) })
 export const noSession = json(errorOf({ code: rpcCode.noSession, id: null, message: "Session not found" }), {
   status: 404
 })
-/** An error of the protocol as an HTTP answer. */
+/** A protocol error as an HTTP answer. */
 export const badRequest = (status: number, refused: Refused) => json(errorOf(refused), { status })
 
 /**
- * Whether a Host header is answered, on any bound address: one that is listed or, where none is, this machine's.
- * A name that is not listed may be one that a browser was tricked into resolving to this machine; an IP address cannot.
+ * True if the server answers this Host header, on any bound address: a listed name or, without a list, a name of this
+ * machine. A browser may have been tricked into resolving another name to this machine (DNS rebinding); this is
+ * impossible for an IP address.
  */
 export const isAnsweredHost = (
   header: string | undefined,
@@ -43,7 +44,7 @@ export const isAnsweredHost = (
   return !isLoopback(boundHost) && (name === boundHost.toLowerCase() || parseAddress(name) !== undefined)
 }
 
-/** A page that this very server, on this machine, would have served. */
+/** True for a page that this server on this machine could have served. */
 const isOwn = (origin: string, { headers }: Request): boolean => {
   const host = parseHostName(headers["host"])
   return host !== undefined && isLoopback(host) && origin.toLowerCase() === `http://${headers["host"]!.toLowerCase()}`
@@ -56,9 +57,9 @@ export class AdmissionControl extends Context.Service<
     readonly host: string
     /** Authenticates the caller; fails with the response. */
     readonly admit: (request: Request) => Effect.Effect<string, Response>
-    /** Counts messages of a batch besides the one that its request was counted as; fails with the answer. */
+    /** Counts a batch's additional messages; the request itself is already counted as one. Fails with the answer. */
     readonly count: (caller: string, messages: number) => Effect.Effect<void, Response>
-    /** Lets in an operator, by a key of `operator_keys_env`; fails with the answer. */
+    /** Admits an operator by a key of `operator_keys_env`; fails with the answer. */
     readonly admitOperator: (request: Request) => Effect.Effect<string, Response>
   }
 >()("tollkeeper/mcp-tools/Admission") {

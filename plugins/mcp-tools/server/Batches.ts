@@ -1,5 +1,5 @@
-// The answers to a batch on a transport that sends message by message: they are sent together, as one array, once every
-// request of the batch is answered or cancelled. A message that answers no batch is sent as it is.
+// Collects the answers to a batch on a transport that sends message by message: they are sent together, as one array,
+// once every request of the batch is answered or cancelled. Other messages are sent unchanged.
 import type { JSONRPCMessage } from "@modelcontextprotocol/server"
 import { answeredBy, requestsIn } from "./messages.ts"
 import type { RequestId } from "./rpcErrors.ts"
@@ -19,7 +19,7 @@ export class Batches {
     for (const id of batch.open) this.#of.set(id, batch)
   }
 
-  /** What is sent in place of a message; undefined while its batch is not whole. */
+  /** The message or array to send; undefined while its batch is incomplete. */
   answer(message: JSONRPCMessage): Sent | undefined {
     const id = answeredBy(message)
     const batch = id === undefined ? undefined : this.#of.get(id)
@@ -28,7 +28,7 @@ export class Batches {
     return this.cancel(id!)
   }
 
-  /** A request is answered no more; what is left of its batch may be whole then. */
+  /** Removes a request that will not be answered. The remaining answers of its batch may be complete then. */
   cancel(id: RequestId): Sent | undefined {
     const batch = this.#of.get(id)
     this.#of.delete(id)

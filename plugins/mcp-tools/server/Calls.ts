@@ -1,24 +1,24 @@
-// Calls that agents have begun: each is a fiber of the plugin, so that a call whose client disconnects continues, and a
-// stopping process waits a bounded time for the remaining ones. A caller that still waits when that time has passed
-// gets a request to repeat the call: what it has paid is in the budget's store and is not paid again.
+// Calls that agents have begun. Each is a fiber of the plugin, so that a call continues after its client disconnects,
+// and a stopping process waits a bounded time for the remaining ones. A caller that is still waiting then gets a
+// request to repeat the call: its payment is in the budget's store and is not made again.
 import { Context, Deferred, Effect, FiberSet, Layer } from "effect"
 
-/** When the process is asked to stop, calls are waited for this long, as a facilitator's requests are. */
+/** How long shutdown waits for calls; the same as for a facilitator's requests. */
 const stopTimeout = "3 seconds"
-/** For the answers of those that did not end. */
+/** How long shutdown waits to send the answers to unfinished calls. */
 const cutTimeout = "1 second"
 
-/** Runs an effect in the plugin's scope; the promise rejects only when the process stops. */
+/** Runs an effect in the plugin's scope; the promise rejects only if the process stops. */
 export type Run = <A>(effect: Effect.Effect<A>, options?: { readonly signal?: AbortSignal }) => Promise<A>
 
 export class Calls extends Context.Service<
   Calls,
   {
     readonly run: Run
-    /** Runs a call of a session, which is busy meanwhile; `cut` is its answer when a stop does not wait any longer. */
+    /** Runs a call and marks its session as busy. `cut` is the answer if shutdown does not wait any longer. */
     readonly within: <A, E, R>(session: string, call: Effect.Effect<A, E, R>, cut: A) => Effect.Effect<A, E, R>
     readonly isBusy: (session: string) => boolean
-    /** For a stop: ends when no call is left; those that last are answered with their `cut` and given up. */
+    /** Waits for all calls at shutdown; answers the unfinished ones with their `cut`. */
     readonly stopped: Effect.Effect<void>
   }
 >()("tollkeeper/mcp-tools/Calls") {

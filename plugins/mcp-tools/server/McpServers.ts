@@ -1,7 +1,8 @@
-// The server of one conversation or, in the era without sessions, of one request: the official SDK speaks the protocol
-// of either era, the tools answer. A call that its client cancels is interrupted. Where a person has to be asked first,
-// a call ends with the question and is made again with the answer: by the client in the era without sessions, by this
-// server on the stream of the call in the other. A caller's trace (`traceparent` in `_meta`) continues in the call's.
+// Creates the MCP server of one conversation or, in the era without sessions, of one request. The official SDK
+// implements the protocol of either era, and the tools answer. A call that its client cancels is interrupted. If a
+// person has to be asked first, a call ends with the question and is made again with the answer: by the client in the
+// era without sessions, otherwise by this server on the call's stream. The call continues the caller's trace
+// (`traceparent` in `_meta`).
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
@@ -26,10 +27,10 @@ import type { ToolResult } from "./fitAnswer.ts"
 import { inexactMeta } from "./messages.ts"
 import { pageTemplate, Pages } from "./Pages.ts"
 
-/** A person is waited for this long, where the SDK waits. */
+/** How long the SDK waits for a person's answer. */
 const askTimeoutMillis = 120_000
 
-/** How long a client may keep the list of tools: it changes with the process alone. */
+/** How long a client may cache the list of tools, which changes only with the process. */
 const listMillis = 60_000
 
 const answerTemplate = {
@@ -39,21 +40,21 @@ const answerTemplate = {
   mimeType: "application/json"
 }
 
-/** The first revision whose clients read `structuredContent`. */
+/** The first revision with clients that read `structuredContent`. */
 const structureRevision = "2025-06-18"
 
 const readsStructure = (server: Server): boolean => (server.getNegotiatedProtocolVersion() ?? "") >= structureRevision
 
 type Requested = ServerContext["mcpReq"]
 
-/** The client can show its person a form. */
+/** True if the client can show its person a form. */
 const canAsk = (server: Server, { envelope }: Requested): boolean => {
   const ofRequest = (envelope as Readonly<Record<string, ClientCapabilities>>)?.[CLIENT_CAPABILITIES_META_KEY]
   const { elicitation } = ofRequest ?? server.getClientCapabilities() ?? {}
   return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined)
 }
 
-/** What the person answered to the question of a key; a question without an answer is asked. */
+/** The person's answer to a question, by its key; without an answer the question is asked. */
 const asks = ({ inputResponses }: Requested): Required<Pick<Caller, "ask" | "isAnswered">> => ({
   isAnswered: (key) => inputResponse(inputResponses, key).kind === "elicit",
   ask: (key, question) => {
@@ -64,13 +65,13 @@ const asks = ({ inputResponses }: Requested): Required<Pick<Caller, "ask" | "isA
   }
 })
 
-/** A conversation, or in the era without sessions one request. */
+/** A conversation; in the era without sessions, one request. */
 export interface Conversation extends Pick<Caller, "principal" | "session"> {
-  /** Names the request beside its id, where other requests of the session may have the same id. */
+  /** Identifies the request in addition to its id, if other requests of the session may have the same id. */
   readonly exchange?: string | undefined
 }
 
-/** How the acknowledgements name a session, and one of its requests. */
+/** Names of a session and of its requests in `Acknowledgements`. */
 export const sessionName = ({ principal, session }: Conversation): string => `${session} ${principal}`
 export const exchangeName = ({ exchange }: Conversation, id: unknown): string => exchange ?? JSON.stringify(id)
 
@@ -81,10 +82,10 @@ const idempotencyKeyOf = ({ _meta }: Requested): string | undefined => {
   return typeof key === "string" && key.length <= idempotencyKeyLengthMax ? key : undefined
 }
 
-/** Rounds of questions of one call. */
+/** Maximum rounds of questions in one call. */
 const roundsMax = 2
 
-/** Asks by the session's own request; in the era without sessions the client calls again with the answers. */
+/** Asks the person by a request to the client. In the era without sessions, the client calls again with the answers. */
 const throughQuestions = async (
   mcpReq: Requested,
   answeredWith: (asked: Requested) => Promise<ToolResult | InputRequiredResult>
@@ -123,7 +124,7 @@ const inexactOf = ({ _meta }: Requested): string | undefined => {
   return typeof inexact === "string" ? inexact : undefined
 }
 
-/** The trace that the caller is in. */
+/** The caller's trace. */
 const traceOf = ({ _meta }: Requested) => {
   const traceparent = _meta?.["traceparent"]
   return typeof traceparent === "string" ? HttpTraceContext.w3c(Headers.fromInput({ traceparent })) : Option.none()

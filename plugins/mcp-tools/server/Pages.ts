@@ -1,6 +1,6 @@
-// Answers that are longer than a client can take, as resources in pages: `x402://answers/<id>?cursor=<n>`, each page
-// with the address of the next one. Kept in memory for a while and in bounded space; a paid call, repeated, makes its
-// pages again. A page is for the caller that the answer was for.
+// Answers that are too long for a client, as resources in pages: `x402://answers/<id>?cursor=<n>`, each page with the
+// address of the next one. They are in memory for a limited time and in bounded space; a repeated paid call makes its
+// pages again. Only the caller of the answer can read its pages.
 import { Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
@@ -25,10 +25,10 @@ export const pageTemplate = `${scheme}{id}{?cursor}`
 
 const encoder = new TextEncoder()
 
-/** Bytes of a text within JSON's quotation marks, at most `max` and a few more. */
+/** True if a text has more than `max` bytes as a JSON string, including its quotation marks. */
 const isLongerEscaped = (text: string, max: number): boolean => encoder.encode(JSON.stringify(text)).length > max
 
-/** Where a page that begins at `from` ends: within the bytes, and not inside a pair of surrogates. */
+/** The end of a page that begins at `from`: within the byte limit, and not inside a surrogate pair. */
 export const pageEnd = (text: string, from: number, bytesMax: number): number => {
   let [fits, above] = [from + 1, Math.min(text.length, from + bytesMax) + 1]
   while (above - fits > 1) {
@@ -50,7 +50,10 @@ const readUri = (uri: string) => {
 export class Pages extends Context.Service<
   Pages,
   {
-    /** Keeps an answer; succeeds with the address of its first page. `id`: the payment's; its answer is kept once. */
+    /**
+     * Stores an answer and returns the address of its first page. `id`: identifier of the payment, whose answer is
+     * stored once.
+     */
     readonly put: (principal: string, text: string, id: string | undefined) => Effect.Effect<string>
     readonly read: (principal: string, uri: string) => Effect.Effect<Page | undefined>
   }

@@ -1,7 +1,7 @@
 // The sessions of the HTTP transports. A session belongs to the caller that opened it: its id is 128 random bits, and
-// another caller that sends it finds none. Their number is bounded, in all and per caller. An idle session ends after a
-// long time, one that was never used after a minute; a caller at its limit loses its own oldest session without a call
-// under way, and no other caller's. They end with the Scope.
+// another caller's request with the id finds no session. The number of sessions is bounded in total and per caller. An
+// idle session ends after a long time, an unused one after a minute. A caller at its limit loses its own oldest session
+// without a call in progress, and never another caller's. All sessions end with the Scope.
 import type { Server } from "@modelcontextprotocol/server"
 import { Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
@@ -19,30 +19,30 @@ export interface Session<T> {
 
 interface Held<T> extends Session<T> {
   usedAt: number
-  /** Nothing but the initialization has been asked on it. */
+  /** True until the first request after the initialization. */
   isUnused: boolean
 }
 
-/** Whether a session of this caller may be opened; if not, the time until one may be, as far as it is known. */
+/** Whether this caller may open a session; if not, the estimated time until it may. */
 export type Capacity = { readonly isFree: true } | { readonly isFree: false; readonly retryAfterSeconds: number }
 
 /** The sessions of one transport. */
 export interface SessionTable<T> {
-  /** Room for one more of this caller; a caller that has its share loses its own oldest idle session. */
+  /** Makes room for one more session of this caller. A caller at its limit loses its own oldest idle session. */
   readonly makeRoom: (principal: string) => Effect.Effect<Capacity>
   readonly newId: () => string
   readonly add: (session: Session<T>) => Effect.Effect<void>
-  /** The caller's session of this id. */
+  /** The caller's session with this id. */
   readonly find: (id: string, principal: string) => Effect.Effect<Session<T> | undefined>
   readonly remove: (id: string) => void
 }
 
-/** A session that was opened and never used lives so long. */
+/** Lifetime of a session that was opened and never used. */
 const unusedMillis = 60_000
 
 const close = ({ server }: Session<unknown>) => Effect.ignore(Effect.tryPromise(() => server.close()))
 
-/** `held` is in the order of last use; `isIdle` says whether one may be ended for another of its own caller. */
+/** `held` is in the order of last use. `isIdle`: the session may be ended to make room for its own caller. */
 const tableOver = <T>(
   held: Map<string, Held<T>>,
   crypto: Crypto["Service"],
@@ -97,7 +97,7 @@ const tableOver = <T>(
 export class Sessions extends Context.Service<
   Sessions,
   {
-    /** `staysOpen`: a session is in use for as long as its stream is open, and is not ended for another. */
+    /** `staysOpen`: a session is in use as long as its stream is open, and is not ended for another. */
     readonly table: <T>(options?: { readonly staysOpen: boolean }) => SessionTable<T>
     /** Ends every session and with it its streams. */
     readonly closeAll: Effect.Effect<void>

@@ -1,6 +1,6 @@
-// The transport of clients that predate Streamable HTTP: one long GET on which everything is sent as events, the first
-// of which names where to POST (S184). Messages wait in a queue that is bounded in number and bytes; a client that does
-// not read them loses its stream. A comment now and then keeps proxies from closing a quiet stream.
+// The transport of clients that predate Streamable HTTP: one long GET that carries everything as events. The first
+// event names the address to POST to (S184). Messages wait in a queue with a maximum number and size; a client that
+// does not read them loses its stream. Periodic comments keep proxies from closing a quiet stream.
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server"
 import { Batches, type Sent } from "./Batches.ts"
 import { answeredBy, cancelledBy } from "./messages.ts"
@@ -8,7 +8,7 @@ import type { RequestId } from "./rpcErrors.ts"
 import { type Cause, Effect, Queue, Schedule, Stream } from "effect"
 
 const waitingMax = 256
-/** Bytes of the events that wait, at most; one that alone is larger may wait where nothing else does. */
+/** Maximum bytes of queued events. A larger single event may wait if the queue is empty. */
 const waitingBytesMax = 1_048_576
 const keepAlive = "15 seconds"
 
@@ -30,13 +30,13 @@ export class SseTransport implements Transport {
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
   readonly sessionId: string
-  /** What the GET is answered with. */
+  /** The body of the GET. */
   readonly events: Stream.Stream<Uint8Array>
   readonly #batches = new Batches()
   #waitingBytes = 0
   readonly #queue: Queue.Queue<Event, Cause.Done>
 
-  /** `taken`: the answers to these requests have been taken by the connection. */
+  /** `taken`: the connection has taken the answers to these requests. */
   static readonly make = (sessionId: string, taken: (ids: ReadonlyArray<RequestId>) => void = () => {}) =>
     Effect.map(Queue.dropping<Event, Cause.Done>(waitingMax), (queue) => new SseTransport(sessionId, queue, taken))
 
@@ -47,7 +47,7 @@ export class SseTransport implements Transport {
   ) {
     this.sessionId = sessionId
     this.#queue = queue
-    // The connection asks for an event once it has taken the one before.
+    // The connection asks for an event once it has taken the previous one.
     let before: ReadonlyArray<RequestId> = []
     const taking = (event: Event): Uint8Array => {
       taken(before)
@@ -69,7 +69,7 @@ export class SseTransport implements Transport {
     return Promise.resolve()
   }
 
-  /** What one POST has brought. */
+  /** Handles the messages of one POST. */
   receive(messages: ReadonlyArray<JSONRPCMessage>, isBatch: boolean): void {
     if (isBatch) this.#batches.begin(messages)
     for (const message of messages) {
@@ -87,7 +87,7 @@ export class SseTransport implements Transport {
   }
 
   #write(sent: Sent): void {
-    // JSON holds no raw line break, so one event is one line of data.
+    // JSON has no raw line breaks, so one event is one line of data.
     const answers = [sent].flat().flatMap((message) => answeredBy(message) ?? [])
     const event = eventOf("message", JSON.stringify(sent), answers)
     const isFull = this.#waitingBytes > 0 && this.#waitingBytes + event.bytes.length > waitingBytesMax

@@ -1,6 +1,6 @@
-// MCP without sessions, as of 2026-07-28, on the official SDK of that era: every request carries what it needs and is
-// answered by a server of its own. It serves only clients that send its envelope; all others initialize and have a
-// session. What an agent spends without sessions counts as one session of the agent.
+// MCP without sessions, as of 2026-07-28, on the official SDK of that era: every request carries its context and is
+// answered by its own server. Only clients that send its envelope use it; all others initialize and have a session. An
+// agent's spending without sessions counts as one session of the agent.
 import { createMcpHandler, isLegacyRequest } from "@modelcontextprotocol/server"
 import { Context, Effect, Layer } from "effect"
 import { Config } from "../Config.ts"
@@ -13,16 +13,16 @@ const session = "stateless"
 export class Stateless extends Context.Service<
   Stateless,
   {
-    /** Whether a request without a session is of this era. */
+    /** True if a request without a session belongs to this era. */
     readonly isOurs: (request: Request, message: unknown) => Effect.Effect<boolean>
-    /** `answered` makes the answer of the response; it runs its second argument once the whole was taken. */
+    /** `answered` converts the response; it calls its second argument once the client has taken all of it. */
     readonly handle: <A>(
       request: Request,
       message: unknown,
       principal: string,
       answered: (response: Response, taken: () => void) => A
     ) => Effect.Effect<A>
-    /** Ends what is open. */
+    /** Ends all open requests. */
     readonly close: Effect.Effect<void>
   }
 >()("tollkeeper/mcp-tools/Stateless") {
@@ -33,7 +33,7 @@ export class Stateless extends Context.Service<
       const calls = yield* Calls
       const { http } = yield* Config
 
-      // The principal is what the door has found; no token leaves it.
+      // The principal comes from the admission check; the SDK gets no token.
       const handler = createMcpHandler(
         ({ authInfo }) => {
           const { clientId: principal, extra } = authInfo!
@@ -47,7 +47,8 @@ export class Stateless extends Context.Service<
       yield* Effect.addFinalizer(() => close)
       return Stateless.of({
         isOurs: (request, message) => Effect.promise(async () => !(await isLegacyRequest(request, message))),
-        // A call like those it makes, so that the process waits for the answer and not for the tool alone.
+        // The HTTP request counts as a call, like its tool calls, so that shutdown waits for its answer and not only
+        // for the tool.
         handle: (request, parsedBody, principal, answered) => {
           const conversation = { principal, session, exchange: String(++requests) }
           const taken = () => flushed(sessionName(conversation), exchangeName(conversation, undefined))

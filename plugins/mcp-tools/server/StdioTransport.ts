@@ -1,7 +1,7 @@
-// MCP over stdin and stdout, one message a line, in the era that the client's first message is of. A line that is no
-// message, or that passes a bound, is answered with an error of the protocol, under its id where it has one, and
-// changes nothing; a notification is never answered. When stdin ends, calls that have begun are answered first, and
-// then the process ends (S181).
+// MCP over stdin and stdout, one message per line, in the era of the client's first message. A line that is not a
+// message, or that exceeds a bound, is answered with a protocol error under its id if it has one, and changes nothing;
+// a notification is never answered. When stdin ends, calls that have begun are answered first, and then the process
+// ends (S181).
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server"
 import { serveStdio as serveEras } from "@modelcontextprotocol/server/stdio"
 import { Effect, Latch, type Scope, Stream } from "effect"
@@ -28,14 +28,14 @@ import { errorOf, type Refused, type RequestId } from "./rpcErrors.ts"
 
 const encoder = new TextEncoder()
 
-/** Calls that have begun when stdin ends are waited for this long. */
+/** How long we wait for open calls after stdin ends. */
 const drainTimeout = "25 seconds"
 
 export class StdioTransport implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
-  /** Ends when no call is open, or when they were waited for long enough. */
+  /** Ends when no call is open, or after the timeout. */
   readonly answered: Effect.Effect<void>
   readonly #write: (line: string) => Promise<void>
   readonly #batches = new Batches()
@@ -46,7 +46,7 @@ export class StdioTransport implements Transport {
 
   readonly #sent: (id: RequestId) => void
 
-  /** `sent`: the answer to this request has been taken by the pipe. */
+  /** `sent`: the pipe has taken the answer to this request. */
   constructor(write: (line: string) => Promise<void>, sent: (id: RequestId) => void = () => {}) {
     this.#write = write
     this.#sent = sent
@@ -57,12 +57,12 @@ export class StdioTransport implements Transport {
     return Promise.resolve()
   }
 
-  /** The revision that was negotiated. */
+  /** The negotiated revision. */
   get revision(): string | undefined {
     return this.#revision
   }
 
-  /** What one line has brought. */
+  /** Handles the messages of one line. */
   receive(messages: ReadonlyArray<JSONRPCMessage>, isBatch: boolean): void {
     if (isBatch) this.#batches.begin(messages)
     for (const message of messages) {
@@ -109,7 +109,7 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** Hands each line to the transport until stdin ends. */
+/** Passes each line to the transport until stdin ends. */
 const readLines = (stdio: Stdio["Service"], transport: StdioTransport, lengthMax: number): Effect.Effect<void> => {
   const refuse = (refused: Refused | undefined) =>
     refused === undefined ? Effect.void : stdio.write(JSON.stringify(errorOf(refused)))
@@ -129,7 +129,7 @@ const readLines = (stdio: Stdio["Service"], transport: StdioTransport, lengthMax
   })
 }
 
-/** Chooses stdin and stdout; the first line is read once every plugin has started and `before` has passed. */
+/** Serves stdin and stdout. The first line is read after every plugin has started and `before` has passed. */
 export const serveStdio = Effect.fnUntraced(function* (before: Effect.Effect<void, SettingsRefused>) {
   const stdio = yield* Stdio
   const supervisor = yield* Supervisor

@@ -1,6 +1,6 @@
-// The official transport of Streamable HTTP, which ends the stream of a POST when none of its requests is to be
-// answered any more. The SDK ends it with the last answer; a call that its client has cancelled has none, and its
-// stream would stay open for as long as the session.
+// The official transport of Streamable HTTP, extended to end the stream of a POST once no request of it is open. The
+// SDK ends it with the last answer. A call that its client has cancelled gets no answer, so its stream would stay open
+// as long as the session.
 import { type JSONRPCMessage, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server"
 import { answeredBy, cancelledBy, requestsIn } from "./messages.ts"
 import type { RequestId } from "./rpcErrors.ts"
@@ -8,18 +8,18 @@ import type { RequestId } from "./rpcErrors.ts"
 export class StreamableTransport extends WebStandardStreamableHTTPServerTransport {
   readonly #open = new Map<RequestId, Set<RequestId>>()
 
-  /** The messages of one POST, before they are handled. */
+  /** Registers the messages of one POST before they are handled. */
   begin(messages: ReadonlyArray<JSONRPCMessage>): void {
     const open = new Set(requestsIn(messages))
     for (const id of open) this.#open.set(id, open)
   }
 
-  /** They were refused. */
+  /** Removes messages that were refused. */
   forget(messages: ReadonlyArray<JSONRPCMessage>): void {
     for (const id of requestsIn(messages)) this.#open.delete(id)
   }
 
-  /** Ends the streams of what these messages have cancelled, after they are handled. */
+  /** Ends the streams of the requests that these messages cancel, after the messages are handled. */
   cancel(messages: ReadonlyArray<JSONRPCMessage>): void {
     for (const message of messages) {
       const id = cancelledBy(message)

@@ -1,7 +1,7 @@
 // The answer to one call of a tool, in either era and in the form that its client can take (`fitAnswer.ts`). An error
 // has the same form, with `isError`; a defect is logged and becomes an error without details. An unknown tool is a
-// protocol error, as MCP has it, which carries the tool error. Tools are listed in the order of registration, the same
-// for every caller.
+// protocol error, as in MCP, which contains the tool error. Tools are listed in the order of registration, the same for
+// every caller.
 import { inputRequired, type InputRequiredResult } from "@modelcontextprotocol/server"
 import { Cause, Effect, Option, type Tracer } from "effect"
 import { OnBehalfOf } from "../../../kernel/platform/Outbound.ts"
@@ -11,7 +11,7 @@ import type { Tools } from "../Tools.ts"
 import { fitAnswer, type Fitting, type ToolResult } from "./fitAnswer.ts"
 import type { Pages } from "./Pages.ts"
 
-/** As the server calls itself. */
+/** The server's own name. */
 export const serverName = { name: "tollkeeper", title: "Tollkeeper agent tools", version: "0.1.0" }
 
 /** Instructions to the model about all tools together. */
@@ -32,14 +32,14 @@ const defective = toolError(
   "an internal error of the tool server; its operator finds it in the log"
 )
 
-/** The answer to a call that a stop does not wait for. The same call, repeated, pays nothing twice. */
+/** The answer to a call that shutdown does not wait for. The same call, repeated, pays nothing twice. */
 export const cutShort = errorResult(
   toolErrorBody(
     toolError("UPSTREAM_TIMEOUT", "the tool server stops; repeat the identical call: what was paid is not paid again")
   )
 )
 
-/** The answer where the client could not show its person the question, or gave no answer in time. */
+/** The answer if the client could not show the question to its person, or did not answer in time. */
 export const notAsked = errorResult(
   toolErrorBody(
     retryableError(
@@ -61,7 +61,7 @@ export const unknownTool = (tools: Tools["Service"]) => {
   return ["Unknown tool", toolErrorBody(toolError("INVALID_ARGUMENT", "there is no such tool", details))] as const
 }
 
-/** The question to a person, and the call made again with the answer. */
+/** The question to a person; the client makes the call again with the answer. */
 const asked = ({ key, question }: InputNeeded): InputRequiredResult =>
   inputRequired({
     inputRequests: {
@@ -76,7 +76,7 @@ const asked = ({ key, question }: InputNeeded): InputRequiredResult =>
     }
   })
 
-/** A span of the call, within the caller's trace where there is one; such a call is traced. */
+/** A span of the call. Within a caller's trace it is always recorded. */
 const inTrace =
   (tool: string, parent: Option.Option<Tracer.AnySpan>) =>
   <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -112,7 +112,7 @@ export const answer = (
     inTrace(tool.name, parent)
   )
 
-/** The tools as they are listed. */
+/** The tools in the format of `tools/list`. */
 export const listed = (tools: Tools["Service"]) =>
   tools.all().map(({ annotations, description, inputSchema, name, outputSchema, title }) => ({
     name,

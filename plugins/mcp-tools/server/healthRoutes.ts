@@ -1,6 +1,6 @@
-// `/healthz` says what works: discovery, payments, networks; it is 200 while the process lives. `/readyz` is for a load
-// balancer: 503 as long as the facilitator's discovery does not answer (S185, S186). Neither needs a key, and neither
-// asks the facilitator more than once a second.
+// `/healthz` reports the state of discovery, payments and networks; it is 200 while the process lives. `/readyz` is for
+// a load balancer: 503 as long as the facilitator's discovery does not answer (S185, S186). Neither needs a key, and
+// neither asks the facilitator more than once a second.
 import { Effect } from "effect"
 import type { HttpRouter } from "effect/http"
 import { json } from "../../../kernel/http/httpMiddleware.ts"

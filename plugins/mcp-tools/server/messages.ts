@@ -1,6 +1,6 @@
-// What a client sent, as messages of JSON-RPC in MCP's terms, or the error that refuses it, under the protocol's own
-// codes and, where it can be found, under the message's id. A batch is read where the negotiated revision has batches,
-// 2025-03-26 alone; an empty one is an error everywhere. Pure.
+// Decodes a client's input to JSON-RPC messages of MCP, or to the error that refuses it, under the protocol's own codes
+// and the message's id if we can find it. A batch is accepted only in the revision that has batches, 2025-03-26; an
+// empty one is an error everywhere. Pure.
 import {
   isJSONRPCRequest,
   isJSONRPCResultResponse,
@@ -13,7 +13,7 @@ import { type Refused, type RequestId, rpcCode } from "./rpcErrors.ts"
 
 /** The only revision that has batches. */
 const batchRevision = "2025-03-26"
-/** Messages of one batch at most, which is the SDK's own bound. */
+/** Maximum messages of one batch, which is the SDK's own limit. */
 export const batchMax = 100
 
 export type Received =
@@ -30,13 +30,13 @@ const messageIn = (value: unknown): JSONRPCMessage | undefined => {
   }
 }
 
-/** Characters of an id, which every answer and error repeats. */
+/** Maximum characters of an id, which every answer and error repeats. */
 const idLengthMax = 256
 
 const isId = (value: unknown): value is RequestId =>
   typeof value === "string" ? value.length <= idLengthMax : Number.isSafeInteger(value)
 
-/** Whether a message has an id, or a progress token, that an answer may repeat. */
+/** True if the message's id and progress token, which an answer may repeat, are within bounds. */
 const isBounded = (message: JSONRPCMessage): boolean => {
   if ("id" in message && message.id !== undefined && !isId(message.id)) return false
   const params = "params" in message ? (message.params as { readonly _meta?: { progressToken?: unknown } }) : undefined
@@ -44,7 +44,7 @@ const isBounded = (message: JSONRPCMessage): boolean => {
   return token === undefined || isId(token)
 }
 
-/** The id of a value that is no message, or of one that is refused; null for none. */
+/** The id of a refused message or of a value that is not a message; null if it is missing. */
 const idIn = (value: unknown): RequestId | null => {
   const id = typeof value === "object" && value !== null ? (value as { readonly id?: unknown }).id : undefined
   return isId(id) ? id : null
@@ -57,7 +57,7 @@ const refused = (code: number, message: string, id: RequestId | null = null): Re
   id
 })
 
-/** Reads what was sent within `revision`; undefined is a conversation that has not negotiated one. */
+/** Decodes the input within `revision`; undefined for a conversation that has not negotiated one. */
 export const readMessages = (value: unknown, revision: string | undefined): Received => {
   if (!Array.isArray(value)) {
     const message = messageIn(value)
@@ -76,12 +76,12 @@ export const readMessages = (value: unknown, revision: string | undefined): Rece
     : { _tag: "Batch", messages }
 }
 
-/** Where a message that was received says what of its arguments a program cannot keep. */
+/** Metadata member of a received message: describes a value in its arguments that parsing has changed. */
 export const inexactMeta = "tollkeeper/inexact"
 
 /**
- * Notes in the metadata of a tool's call what of its arguments reading has changed: numbers that a double does not
- * hold. What was meant is not known any more, so the call is refused.
+ * Adds that description to a tool call whose arguments were changed by parsing, for example by a number that a double
+ * cannot represent. The intended value is lost, so the call is refused.
  */
 export const withInexact = (text: string, value: unknown): unknown => {
   if (inexactIn(text) === undefined) return value
@@ -98,16 +98,14 @@ export const withInexact = (text: string, value: unknown): unknown => {
   return value.map((message, at) => noted(message, texts[at]?.[1]))
 }
 
-/** A request without an id, which nothing answers, also when it is refused. */
+/** True for a request without an id. It is never answered, even if it is refused. */
 export const isNotification = (value: unknown): boolean => {
   if (typeof value !== "object" || value === null || "id" in value) return false
   const { jsonrpc, method } = value as { readonly jsonrpc?: unknown; readonly method?: unknown }
   return jsonrpc === "2.0" && typeof method === "string"
 }
 
-/**
- * The refusal of a text that is no JSON, or that passes a bound; undefined for a notification, which nothing answers.
- */
+/** Refuses a text that is not JSON or exceeds a bound; undefined for a notification, which is never answered. */
 export const refusedText = (text: string, reason: string): Refused | undefined => {
   let value: unknown
   try {
@@ -125,9 +123,7 @@ const idMember = String.raw`"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d{1,16})`
 const idFirst = new RegExp(String.raw`^\s*\{\s*(?:${scalars}\s*,\s*)*${idMember}\s*[,}]`)
 const idLast = new RegExp(String.raw`${idMember}\s*(?:,\s*${scalars}\s*)*\}\s*$`)
 
-/**
- * The refusal of a line that is too long to be kept, from its first and last bytes: the id is before or after `params`.
- */
+/** Refuses a line that is too long to keep, from its first and last bytes: the id is before or after `params`. */
 export const refusedLine = ({ beginning, end }: { readonly beginning: string; readonly end: string }): Refused => {
   const found = idFirst.exec(beginning)?.[1] ?? idLast.exec(end)?.[1]
   return {

@@ -1,5 +1,5 @@
-// JSON-RPC errors as they are sent, under the protocol's own codes. Separate from `messages.ts`, so that a request can
-// be refused before it is read without loading the MCP SDK.
+// JSON-RPC errors under the protocol's own codes. Separate from `messages.ts`, so that a request can be refused before
+// it is read without loading the MCP SDK.
 
 export const rpcCode = { parse: -32_700, invalid: -32_600, server: -32_000, noSession: -32_001 } as const
 

@@ -1,4 +1,4 @@
-// The HTTP transports on one port, and health beside them. The port opens once every plugin has started.
+// The HTTP transports and the health routes on one port. The port opens once every plugin has started.
 import { Effect } from "effect"
 import type { SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { ListenAt } from "../../../kernel/http/ListenAt.ts"
@@ -24,8 +24,8 @@ export const serveHttp = Effect.fnUntraced(function* (before: Effect.Effect<void
     at: { host, port: http.port },
     allowedOrigins: http.allowedOrigins,
     begins: before,
-    // Calls that have begun are answered, with their result or the request to repeat them; an idle stream is closed,
-    // since it would never end otherwise.
+    // Open calls are answered with their result or the request to repeat them. Idle streams are closed, since they
+    // would never end otherwise.
     closing: Effect.andThen(stopped, Effect.andThen(closeAll, close))
   })
 })

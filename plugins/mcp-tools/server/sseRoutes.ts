@@ -1,5 +1,5 @@
-// GET `/sse` and POST `/messages?sessionId=…` for clients that predate Streamable HTTP (S184). The session is the
-// caller's own, and ends with its stream.
+// GET `/sse` and POST `/messages?sessionId=…` for clients that predate Streamable HTTP (S184). The session belongs to
+// the caller and ends with its stream.
 import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Server } from "../../../kernel/config/Server.ts"
@@ -30,7 +30,7 @@ export const addSseRoutes = Effect.gen(function* () {
   const open = (request: Request) =>
     Effect.gen(function* () {
       const principal = yield* admission.admit(request)
-      // A HEAD is answered by the route of GET, and its body is never read: it opens no session.
+      // The GET route also answers HEAD requests; their body would never be read, so they open no session.
       if (request.method !== "GET") return HttpServerResponse.empty({ status: 405, headers: { allow: "GET" } })
       const room = yield* sessions.makeRoom(principal)
       if (!room.isFree) return overloaded(room.retryAfterSeconds)

@@ -1,6 +1,6 @@
-// Streamable HTTP at `/mcp`: the official transports of both eras behind our own door. A session begins with
-// `initialize`, is named by `Mcp-Session-Id` from then on, and ends with DELETE or when its time has come (S182, S183).
-// A request in the envelope of 2026-07-28 has none.
+// Streamable HTTP at `/mcp`: the official transports of both eras behind our own admission control. A session begins
+// with `initialize`, is identified by `Mcp-Session-Id` from then on, and ends with DELETE or by timeout (S182, S183). A
+// request in the envelope of 2026-07-28 has no session.
 import { isInitializeRequest, type JSONRPCMessage } from "@modelcontextprotocol/server"
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -19,11 +19,11 @@ import { StreamableTransport } from "./StreamableTransport.ts"
 
 type Incoming = HttpServerRequest.HttpServerRequest
 
-/** The request without its body, which is read apart. */
+/** The request without its body, which is read separately. */
 const bare = (request: Incoming): Request =>
   new Request(new URL(request.url, "http://localhost"), { method: request.method, headers: { ...request.headers } })
 
-/** The head of a stream leaves with its first bytes, so a quiet one begins with a comment. */
+/** The head of a stream is sent with its first bytes, so a quiet stream begins with a comment. */
 const beginning = new TextEncoder().encode(": open\n\n")
 
 /** `taken` runs once the connection has taken the whole body. */
@@ -41,7 +41,7 @@ const primed = (response: Response, taken: () => void = () => {}): HttpServerRes
   })
 }
 
-/** The answer to what names no session and begins none. */
+/** The answer to messages without a session that do not open one. */
 const unnamed = (messages: ReadonlyArray<JSONRPCMessage>) =>
   badRequest(400, {
     code: rpcCode.server,
@@ -52,7 +52,7 @@ const unnamed = (messages: ReadonlyArray<JSONRPCMessage>) =>
 const utf8 = new TextDecoder()
 const accepted = HttpServerResponse.text("Accepted", { status: 202 })
 
-/** The JSON of a request's body; fails with the answer, which for a notification that is refused says nothing of it. */
+/** The JSON of a request's body; fails with the answer. For a refused notification the answer contains no error. */
 export const readMessage = (request: Incoming, bytesMax: number) =>
   readBody(request, bytesMax).pipe(
     Effect.mapError(({ message, status }) => badRequest(status, { code: rpcCode.server, id: null, message })),
@@ -67,7 +67,7 @@ export const readMessage = (request: Incoming, bytesMax: number) =>
     )
   )
 
-/** What was sent, read within the conversation's revision, each message of a batch counted; fails with the answer. */
+/** Decodes the input within the conversation's revision and counts each message of a batch; fails with the answer. */
 export const received = (value: unknown, revision: string | undefined, caller: string) =>
   Effect.gen(function* () {
     const { count } = yield* AdmissionControl
@@ -103,7 +103,7 @@ export const addStreamableRoutes = Effect.gen(function* () {
     const server = yield* connect(transport, { principal, session: id })
     yield* sessions.add({ id, principal, server, transport })
     const response = yield* hand(transport, request, message)
-    // What the transport would not begin is no session.
+    // If the transport refuses, there is no session.
     if (response.status >= 400) sessions.remove(id)
     return response
   })

@@ -1,4 +1,5 @@
-// The shape of an alert: its rule, and a case in which it fires and one in which it must not; and a rule of several.
+// The type of an alert: its rule, a case that fires it, and a case that does not. Also an expression that several rules
+// share.
 
 /** Samples of one series, a minute apart, as promtool writes them: `value`, or `start+step`, and how often. */
 export type Series = readonly [series: string, values: string]
@@ -6,7 +7,7 @@ export type Series = readonly [series: string, values: string]
 export interface Alert {
   readonly name: string
   readonly severity: "critical" | "warning"
-  /** PromQL over metrics of the registry alone. */
+  /** PromQL that only uses metrics of the registry. */
   readonly expr: string
   /** How long the condition holds before the alert fires. */
   readonly for: string
@@ -16,8 +17,8 @@ export interface Alert {
 }
 
 /**
- * Counters that grew within a window. `increase` needs two samples of a series, so one that appeared within the window
- * counts too: its first event may be why it appeared.
+ * Counters that grew within a window. `increase` needs two samples of a series, so a series that appeared within the
+ * window counts too: it may have appeared because of its first event.
  */
 export const grew = (series: string, window: string, by = "instance") =>
   `sum by (${by}) ((increase(${series}[${window}]) > 0) or (${series} > 0 unless ${series} offset ${window}))`

@@ -7,7 +7,7 @@ export const metricsIn = (expr: string): ReadonlyArray<string> => [
   ...new Set([...expr.matchAll(/\b(?:tollkeeper|process)_[a-z_]+/g)].map(([name]) => name.replace(/_bucket$/, "")))
 ]
 
-/** Where a pager's link leads: put the address of your copy of `examples/guides/runbook.md` here, and write again. */
+/** Target of a pager's links: set the address of your copy of `examples/guides/runbook.md` here, and write again. */
 const runbook = "https://tollkeeper.example/guides/runbook.md"
 
 const annotationsOf = ({ name, summary }: Alert) => ({ summary, runbook_url: `${runbook}#${name.toLowerCase()}` })
@@ -28,7 +28,7 @@ export const rulesFile = {
   ]
 }
 
-/** When every case is evaluated, half an hour into its series. */
+/** When every case is evaluated: half an hour after its series begins. */
 const readAt = "30m"
 
 const caseOf = (
@@ -47,7 +47,10 @@ const caseOf = (
 /** A ramp of events from the first sample on, as the cases of counters have it. */
 const ramp = "0+1x60"
 
-/** The same series with its first event only: exported at 0 before it, or absent. Ten minutes before it is read. */
+/**
+ * The same series with only its first event: before it, the counter is 0 or absent. It happens ten minutes before the
+ * evaluation.
+ */
 const firstEvents = (alert: Alert) =>
   alert.expr.includes("increase(")
     ? (["0x20 1x40", "_x20 1x40"] as const).map((values) =>
@@ -67,8 +70,8 @@ const expected = (alert: Alert) => ({
 })
 
 /**
- * The cases of `promtool test rules`, as data: each alert fires in its own, is silent in the other, and one of a
- * counter fires at its first event.
+ * The cases of `promtool test rules`, as data: each alert fires in its first case and is silent in the other, and an
+ * alert on a counter fires at its first event.
  */
 export const casesFile = {
   rule_files: ["alerts.yml"],

@@ -1,5 +1,5 @@
-// The alerts, as data: each rule has its condition, its severity and a summary, and a case in which it fires and one in
-// which it must not, which `promtool test rules` runs. Its documentation is the section of the same name in
+// The alerts, as data: each rule has its condition, its severity and a summary, a case that fires it and a case that
+// does not, which `promtool test rules` runs. Its documentation is the section of the same name in
 // `examples/guides/runbook.md`.
 
 import { type Alert, grew, type Series } from "./Alert.ts"
@@ -140,7 +140,7 @@ const traffic: ReadonlyArray<Alert> = [
   {
     name: "TollkeeperReplicaGone",
     severity: "warning",
-    // Compared with the median, so that the surge of a rollout does not count as a loss afterwards.
+    // Compared with the median, so that the extra replicas of a rollout do not count as a loss afterwards.
     expr: "count(tollkeeper_build_info) < quantile_over_time(0.5, count(tollkeeper_build_info)[30m:1m])",
     for: "2m",
     summary: "Fewer facilitators report metrics than in the last half hour.",
@@ -153,7 +153,7 @@ const traffic: ReadonlyArray<Alert> = [
     },
     calm: [
       [`tollkeeper_build_info{${one}}`, always(1)],
-      // A third one for some minutes, as in a rollout.
+      // A third replica for some minutes, as in a rollout.
       ['tollkeeper_build_info{instance="b"}', always(1)],
       ['tollkeeper_build_info{instance="c"}', "1x3"]
     ]

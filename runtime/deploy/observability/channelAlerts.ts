@@ -1,5 +1,5 @@
-// The alerts of payment channels, as data: of those whose charges the payer may soon take back. Their form is that of
-// `alerts.ts`.
+// The alerts of payment channels, as data: for channels whose charges the payer may soon withdraw. Their form is the
+// same as in `alerts.ts`.
 import { type Alert, grew } from "./Alert.ts"
 
 export const channels: ReadonlyArray<Alert> = [
@@ -18,7 +18,7 @@ export const channels: ReadonlyArray<Alert> = [
   {
     name: "TollkeeperWithdrawalLost",
     severity: "critical",
-    // A rise within the hour: what is lost stays so, and must not alert for ever.
+    // A rise within the hour: a lost amount never comes back, and must not alert permanently.
     expr: grew("tollkeeper_batch_store_lost_units", "1h", "instance, asset"),
     for: "0m",
     summary: "A payer has withdrawn what was charged and not claimed in time: the seller does not get it.",

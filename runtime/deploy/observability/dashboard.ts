@@ -1,7 +1,7 @@
-// The Grafana dashboard, generated from the metrics registry: a first row that answers whether money is moving, whether
-// anything is stuck and what is running out, with the alerts' own thresholds; then a row for each group, a panel for
-// each metric by its kind and unit. So every metric has a panel, and no panel shows an unknown metric. Titles are the
-// first words of each metric's help; stroops are shown as XLM.
+// The Grafana dashboard, generated from the metrics registry. The first row shows whether money is moving, whether
+// anything is stuck and what is running out, with the alerts' own thresholds. A row for each group follows, with a
+// panel for each metric by its kind and unit. So every metric has a panel, and no panel shows an unknown metric. Titles
+// are the first words of each metric's help; stroops are shown as XLM.
 import type { Measure, Unit } from "../../../kernel/telemetry/Measure.ts"
 import {
   caches,
@@ -79,11 +79,11 @@ interface Figure {
   readonly description: string
   readonly expr: string
   readonly unit: string
-  /** Ascending values and the color from each on; the first has none. */
+  /** Ascending values, each with the color from there on; the first step has no value. */
   readonly steps: ReadonlyArray<readonly [value: number | null, color: "green" | "orange" | "red"]>
 }
 
-/** Is money moving, is anything stuck, what is running out? Thresholds are those of `alerts.ts`. */
+/** Is money moving, is anything stuck, what is running out? The thresholds are the same as in `alerts.ts`. */
 const figures: ReadonlyArray<Figure> = [
   {
     title: "Payments settled a minute",
@@ -165,7 +165,7 @@ const figures: ReadonlyArray<Figure> = [
   }
 ]
 
-/** Figures beside each other. */
+/** Figures per line. */
 const figuresAcross = 4
 
 const figurePanel = ({ description, expr, steps, title, unit }: Figure, index: number, y: number): Panel => ({

@@ -1,5 +1,5 @@
-// Paid calls of many buyers at one seller, one after another: what a call takes, from signing its voucher to having the
-// page, and the ledger transactions of all of them with their deposits, claim and settlement. Balances must be as owed.
+// Paid calls of many buyers at one seller, one after another: the time of a call, from signing its voucher to having
+// the page, and the ledger transactions of all of them with their deposits, claim and settlement. Checks the balances.
 import { BatchStellarClient } from "../../../examples/batch/BatchStellarClient.ts"
 import { decode, encode } from "../../../examples/seller-http.ts"
 import { usdcBalance } from "../../support/balances.ts"
@@ -18,7 +18,7 @@ export interface CallFigures {
 
 const price = 100n
 
-/** `stateTtlMillis`: 0 has the facilitator verify each voucher. */
+/** With a `stateTtlMillis` of 0 the facilitator verifies each voucher. */
 export const paidCalls = async (
   world: BatchWorld,
   subject: Subject,

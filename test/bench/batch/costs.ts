@@ -1,4 +1,4 @@
-// What calls of the contract cost on the ledger, measured on the contract's own test world.
+// The ledger costs of contract calls, measured on the contract's own test world.
 import { readFileSync } from "node:fs"
 import { batchFolder } from "../../contract/batch.ts"
 import { BatchWorld } from "../../plugins/x402-batch/contract/BatchWorld.ts"
@@ -7,7 +7,7 @@ import { payer, succeeded } from "../../plugins/ledger-local/engine/World.ts"
 
 const counts = [1, 10, 40] as const
 
-/** A deposit that opens a channel, and claims of channels that were claimed before. */
+/** A deposit that opens a channel, and repeated claims of channels. */
 export const contractCosts = (): ReadonlyArray<readonly [name: string, cost: Cost]> => {
   const world = new BatchWorld(Uint8Array.from(readFileSync(`${batchFolder}batch.wasm`)))
   world.line(payer, 1_000_000n)

@@ -1,5 +1,5 @@
-// The RPC calls and SQL statements of vouchers, by proxies before ledger and database: those of an idle facilitator are
-// taken off. What is left is what the channels in use cost with each ledger, and nothing for a voucher.
+// The RPC calls and SQL statements of vouchers, counted by proxies in front of ledger and database, minus those of an
+// idle facilitator. The rest is the cost of the channels in use with each ledger; a voucher itself costs nothing.
 import type { BatchChannel } from "../../support/batchBuyer.ts"
 import { countRpc, countSql, type Counter } from "../rig/counting.ts"
 import { pause } from "../rig/processes.ts"
@@ -8,7 +8,7 @@ import type { BatchWorld } from "./world.ts"
 export interface VoucherCounts {
   readonly vouchers: number
   readonly ledgers: number
-  /** Of one voucher. */
+  /** Per voucher. */
   readonly rpcCalls: number
   readonly statements: number
 }
@@ -20,7 +20,7 @@ const clients = 32
 const sumOf = ({ counts }: Counter, what?: string): number =>
   [...counts()].reduce((sum, [name, count]) => sum + (what === undefined || name === what ? count : 0), 0)
 
-/** The pool `vouchers` is sent to a facilitator of its own, which knows none of the channels. */
+/** The pool `vouchers` is sent to a separate facilitator that has none of the channels in its cache. */
 export const countVouchers = async (
   { clients: process, ledgerUrl, rpc, startOurs }: BatchWorld,
   channels: ReadonlyArray<BatchChannel>,
@@ -37,7 +37,7 @@ export const countVouchers = async (
   try {
     const send = (count: number) =>
       process.send({ pool: "vouchers", port: subject.port, path: "/verify", from: 0, count, load: { clients } })
-    // The first voucher of each channel reads it; the ledger is followed closely from here on.
+    // The first voucher of each channel reads it; from here on the ledger is followed closely.
     await send(channels.length)
     await pause(settledMillis)
     const read = () => ({ at: performance.now(), rpc: sumOf(counter), sql: sumOf(sql!, "statement") })

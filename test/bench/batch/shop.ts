@@ -1,5 +1,5 @@
-// The seller of the bench of batches, as a program of its own: the page of `examples/batch`, with the state of a
-// channel trusted for as long as the order says. It claims and settles when it is asked to over the channel of `fork`.
+// The seller of the batch bench as a separate program: the page of `examples/batch`, which trusts the state of a
+// channel for the configured time. It claims and settles on request over the channel of `fork`.
 import { type ChildProcess, fork } from "node:child_process"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
@@ -11,10 +11,10 @@ import { testnetUsdc } from "../../support/buyer.ts"
 export interface ShopOrder {
   readonly facilitator: string
   readonly receiver: string
-  /** Seed of the key that allows claims. */
+  /** Seed of the key that authorizes claims. */
   readonly authorizer: string
   readonly price: string
-  /** How long the state of a channel is trusted without asking the facilitator. */
+  /** How long it trusts the state of a channel without asking the facilitator. */
   readonly stateTtlMillis: number
 }
 
@@ -24,7 +24,7 @@ const network = "ledger:testnet"
 
 export interface BenchShop {
   readonly page: string
-  /** Claims and settles what was charged; the transactions. */
+  /** Claims and settles the charges; returns the transactions. */
   readonly close: () => Promise<ReadonlyArray<string>>
   readonly stop: () => void
 }

@@ -1,6 +1,6 @@
-// The world of the bench of batches: an embedded ledger whose own facilitator puts the contract there and does nothing
-// else, a PostgreSQL, the facilitator that is measured, and the clients, each a process of its own. Buyers are accounts
-// with USDC; a channel is opened by a deposit that the measured facilitator settles.
+// The world of the batch bench: an embedded ledger whose own facilitator only deploys the contract, a PostgreSQL, the
+// measured facilitator, and the clients, each a separate process. Buyers are accounts with USDC; a channel is opened by
+// a deposit that the measured facilitator settles.
 import { Keypair } from "@stellar/stellar-sdk"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -18,9 +18,9 @@ import { startService, until } from "../rig/processes.ts"
 import { programArgs, root } from "../rig/program.ts"
 
 const passphrase = "Test SDF Network ; September 2015"
-/** Channels that settle, of the measured facilitator. */
+/** Number of channels of the measured facilitator. */
 export const channelsMax = 20
-/** Accounts that are funded at a time. */
+/** Accounts funded concurrently. */
 const fundedConcurrently = 8
 
 export interface BatchWorld {
@@ -34,7 +34,9 @@ export interface BatchWorld {
   readonly batch: Batch
   readonly buyers: ReadonlyArray<Keypair>
   readonly seller: Keypair
-  /** Behind other addresses of ledger and database, where those are counted; profiled where a folder is named. */
+  /**
+   * Starts it behind other addresses of ledger and database if calls are counted, and profiles it if a folder is given.
+   */
   readonly startOurs: (options?: Through) => Promise<Subject>
   readonly startFloor: () => Promise<Subject>
   readonly stop: () => Promise<void>
@@ -86,7 +88,7 @@ const fund = async (ledgerUrl: string, accounts: ReadonlyArray<Keypair>): Promis
   await Promise.all(Array.from({ length: fundedConcurrently }, worker))
 }
 
-/** `profileFolder`: where the measured facilitator leaves a CPU profile when it ends. */
+/** `profileFolder`: the measured facilitator writes a CPU profile there when it ends. */
 export const startBatchWorld = async (buyersCount: number, profileFolder?: string): Promise<BatchWorld> => {
   const folder = mkdtempSync(join(tmpdir(), "tollkeeper-bench-"))
   const running: Base["running"] = []
@@ -152,7 +154,7 @@ export const settled = async ({ port }: Subject, body: unknown): Promise<any> =>
   return answer
 }
 
-/** Opens a channel of each buyer with the seller, by a deposit each. */
+/** Opens a channel for each buyer with the seller, each by a deposit. */
 export const openChannels = async (
   { batch, buyers, seller }: BatchWorld,
   subject: Subject,

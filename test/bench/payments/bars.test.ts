@@ -1,4 +1,4 @@
-// The bars of payments hold only when every figure reaches them, and an unknown figure reaches none.
+// The bars of payments hold only if every figure reaches them; an unknown figure reaches none.
 import { describe, expect, it } from "vitest"
 import { barLine } from "../rig/bars.ts"
 import { check } from "./bars.ts"
@@ -34,7 +34,7 @@ const counted = (rpcCalls: number, statements: number): Counted => ({
   ledgers: 20
 })
 
-/** Figures that reach every bar, each just so. */
+/** Figures that reach every bar exactly. */
 const reached: Figures = {
   verify: { ours: oneCase(0.3, 250), class: oneCase(1, 100) },
   open: { perSecond: 50, ours: oneCase(0.3), class: oneCase(1) },
@@ -113,7 +113,7 @@ describe("the bars of payments", () => {
     const blocks = (...cpuRounds: ReadonlyArray<number | null>): Case => ({ ...oneCase(1), cpuRounds })
     const verified = (bare: Case, telemetry: Case) =>
       missed({ ...reached, variants: { ...variants, bare, telemetry, keys: bare } })
-    // A machine that slows down, and one block in which a neighbour had the processor.
+    // A machine that slows down, and one block in which another program used the processor.
     expect(verified(blocks(1, 2, 3), blocks(1.1, 2.2, 9))).toEqual([])
     expect(verified(blocks(1, 2, 3), blocks(1.2, 2.4, 3))).toEqual(["with OpenTelemetry at 0.1: rate kept"])
     expect(verified(blocks(1, 2, 3), blocks(1, 2, null))).toEqual(["with OpenTelemetry at 0.1: rate kept"])

@@ -1,4 +1,4 @@
-// The bars that payments must reach, computed from figures alone: a figure that could not be measured misses its bar.
+// The bars that payments must reach, computed only from figures: a figure that could not be measured misses its bar.
 import { atLeast, atMost, type Bar } from "../rig/bars.ts"
 import type { Case, Counted, Figures } from "./figures.ts"
 import { median } from "./median.ts"
@@ -7,17 +7,19 @@ const ownCpu = ({ cpu }: Case): number => cpu.facilitator ?? Number.NaN
 const databaseCpu = ({ cpu }: Case): number => cpu.database ?? Number.NaN
 
 /**
- * The rate with something over the rate without, where the facilitator's processor is what bounds both: of each block
- * of rounds, in which both had the same machine, and of these the median.
+ * The rate with a setting divided by the rate without it, when the facilitator's processor limits both: computed for
+ * each block of rounds, in which both had the same conditions, then the median.
  */
 export const rateKept = (without: Case, withIt: Case): number =>
   median(without.cpuRounds.map((cpu, at) => (cpu ?? Number.NaN) / (withIt.cpuRounds[at] ?? Number.NaN)))
 
-/** What was found valid of honest payments: a refused one costs less, so a figure with it says nothing. */
+/**
+ * The share of honest payments that were found valid: a refused one costs less, so it would make a figure meaningless.
+ */
 const validShare = (cases: ReadonlyArray<Case>): number =>
   Math.min(...cases.map(({ answers, outcomes }) => (outcomes["200 valid"] ?? 0) / answers))
 
-/** What an idle facilitator does is taken off by its mean, so a count may miss by this much a payment. */
+/** The mean of an idle facilitator is subtracted, so a count may be off by this much per payment. */
 const countSlack = 0.05
 
 const counts = (name: string, { rpcCalls, statements }: Counted, rpcMax: number, statementsMax: number): Array<Bar> => [
@@ -30,11 +32,11 @@ const settledShare = ({ settling }: Figures["settle"]["ours"]): number => settli
 /** Per ledger: one poll for all open payments, and one for the ledger's time. */
 const pollsPerLedger = 2
 
-/** Latency of a busy house: one close and what is added to it, in milliseconds. */
+/** Maximum latency of a busy facilitator in milliseconds: one close plus its own time. */
 const busyMillisMax = 1_300
 const busyRateMin = 85
 
-/** Of a busy house alone. */
+/** Only for the busy case. */
 export const verifyBusy = (busy: NonNullable<Figures["busy"]>): ReadonlyArray<Bar> => [
   atLeast(`${busy.settling.channels} channels: settled a second`, busy.rate, busyRateMin),
   atMost(`${busy.settling.channels} channels: p50 ms`, busy.millis.p50, busyMillisMax),
@@ -65,3 +67,14 @@ export const check = (figures: Figures): ReadonlyArray<Bar> => {
     ...(busy === undefined ? [] : verifyBusy(busy))
   ]
 }
+
+/** This checkout beside another one. */
+export const verifyBeside = (
+  verify: { readonly ours: Case; readonly before: Case },
+  settle: Figures["settle"]
+): ReadonlyArray<Bar> => [
+  atLeast("honest payments found valid", validShare([verify.ours, verify.before]), 1),
+  atMost("verify: CPU of the other checkout's", ownCpu(verify.ours) / ownCpu(verify.before), 1.03),
+  atMost("settle: CPU of the other checkout's", ownCpu(settle.ours) / ownCpu(settle.class), 1.03),
+  atLeast("settle: settled of sent", settledShare(settle.ours), 1)
+]

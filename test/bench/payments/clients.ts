@@ -1,6 +1,6 @@
-// The clients of the bench of payments, a process of its own: it signs as a buyer does and sends as a seller does, raw
-// HTTP/1.1 over kept connections. A latency is counted from the moment a payment was due, so a server that keeps an
-// open loop waiting is not forgiven what came later for it. Orders come over the channel of `fork`, one at a time.
+// The clients of the payments bench, a separate process: it signs as a buyer does and sends as a seller does, raw
+// HTTP/1.1 over keep-alive connections. A latency is counted from the moment when a payment was due, so that a server
+// that delays an open loop also pays for the payments behind. Orders come over the channel of `fork`, one at a time.
 import { Keypair } from "@stellar/stellar-sdk"
 import { randomBytes } from "node:crypto"
 import { connect, type Socket } from "node:net"
@@ -10,9 +10,9 @@ import { makePayment } from "../../support/buyer.ts"
 import { rpcCall } from "../../support/rpcCall.ts"
 import type { Order, PaymentKind, Reply, SendFigures, SendOrder, SignOrder } from "./orders.ts"
 
-/** Ledgers that a payment lives: three hundred seconds at five a ledger, as the official client reckons. */
+/** Lifetime of a payment in ledgers: three hundred seconds with five per ledger, as the official client assumes. */
 const maxTimeoutSeconds = 300
-/** Payments that are being signed at a time; each asks the ledger for a simulation. */
+/** Payments signed concurrently; each asks the ledger for a simulation. */
 const signerConcurrency = 4
 const openLoopSocketsMax = 512
 const headEnd = Buffer.from("\r\n\r\n")
@@ -20,13 +20,13 @@ const lastChunk = "0\r\n\r\n"
 
 const pools = new Map<string, ReadonlyArray<Buffer>>()
 
-/** Metadata as a seller's official package declares it, under a key as long as its own; twenty pages of one seller. */
+/** Metadata as a seller's official package declares it, under a key of the same length; twenty pages of one seller. */
 const metadata = (at: number, key: "bazaar" | "unread") => ({
   resourceUrl: `https://bench.example.com/page-${at % 20}`,
   extensions: { [key]: queryDeclaration() }
 })
 
-/** Cut off within, or whole without what was signed: the two ways in which a body is malformed. */
+/** Cut off in the middle, or whole without the signed part: the two kinds of malformed bodies. */
 const malformedBody = (body: any, at: number): string => {
   if (at % 2 === 0) {
     const text = JSON.stringify(body)
@@ -75,7 +75,7 @@ interface Answer {
   readonly body: string
 }
 
-/** Reads one answer, of a stated length or in chunks. */
+/** Reads one answer, with a declared length or in chunks. */
 const answerReader = () => {
   let got: Buffer = Buffer.alloc(0)
   return (chunk: Buffer): Answer | undefined => {
@@ -112,7 +112,7 @@ const ask = (socket: Socket, request: Buffer): Promise<Answer> =>
       const answer = read(chunk)
       if (answer !== undefined) finish(() => resolve(answer))
     }
-    // One that has ended already says so no more.
+    // A socket that has already ended does not emit the event again.
     if (socket.destroyed) return closed()
     socket.on("data", take).on("close", closed)
     socket.write(request)
@@ -129,7 +129,7 @@ const requestOf = ({ isTraced, key, path }: SendOrder, body: Buffer): Buffer => 
   return Buffer.concat([Buffer.from(head), body])
 }
 
-/** What is counted of an answer: its status, and its word where it is a refusal. */
+/** The counted outcome of an answer: its status, and its reason if it is a refusal. */
 const outcomeOf = ({ body, status }: Answer): { readonly outcome: string; readonly hash?: string } => {
   let json: any
   try {
@@ -145,7 +145,7 @@ const outcomeOf = ({ body, status }: Answer): { readonly outcome: string; readon
 /** The port of a connection by its number. */
 type PortAt = (connection: number) => number
 
-/** A connection on which nothing was asked for so long is not trusted: a server may be about to close it. */
+/** Maximum idle time of a reusable connection: a server may be about to close an older one. */
 const restMillisMax = 2_000
 
 interface Rested {
@@ -153,10 +153,10 @@ interface Rested {
   readonly since: number
 }
 
-/** Connections that wait for the next round, by their port: a seller keeps its own. */
+/** Connections waiting for the next round, by their port, since a seller keeps its connections. */
 const rested = new Map<number, Array<Rested>>()
 
-/** Takes the last of them that can be trusted; those after it are gone. */
+/** Takes the last usable connection and drops the rest. */
 const stillOpen = (waiting: Array<Rested>): Rested | undefined => {
   for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
     if (!one.socket.destroyed && performance.now() - one.since < restMillisMax) return one
@@ -174,7 +174,7 @@ const rest = (port: number, socket: Socket): void => {
   waiting.push({ socket, since: performance.now() })
 }
 
-/** Collects times and outcomes while something is sent. */
+/** Collects times and outcomes during a round. */
 class Tally {
   readonly times: Array<number> = []
   readonly settled: Array<string> = []

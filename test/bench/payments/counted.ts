@@ -1,5 +1,5 @@
-// Calls to the ledger's RPC and statements to the database per payment: the facilitators run behind counting proxies
-// here, which would distort a time. What a facilitator does when idle is counted first and subtracted.
+// Calls to the ledger's RPC and statements to the database per payment: here the facilitators run behind counting
+// proxies, which would distort a time. The activity of an idle facilitator is counted first and subtracted.
 import { type Counter, countRpc, countSql } from "../rig/counting.ts"
 import { pause } from "../rig/processes.ts"
 import type { Counted, Figures } from "./figures.ts"
@@ -39,7 +39,7 @@ const idleOf = async (meters: Meters, seconds: number): Promise<Idle> => {
   return (what) => (counts.get(what) ?? 0) / (now.at - before.at)
 }
 
-/** After the last answer, so that what is written behind it is counted too. */
+/** Waits after the last answer, so that delayed writes are counted too. */
 const afterMillis = 1_000
 
 const ledgerNow = async (world: World): Promise<number> => (await world.rpc("getLatestLedger")).sequence as number
@@ -82,7 +82,7 @@ const count = async (
 
 const verifies = (kind: PaymentKind, many: number): Sent => ({ kind, path: "/verify", count: many, clients: 32 })
 
-/** Ours behind both proxies, from a start of its own. */
+/** Our facilitator behind both proxies, freshly started. */
 const countOurs = async (world: World, { counted }: Plan, rpc: Counter, step: (what: string) => void) => {
   let sql: Counter | undefined
   const subject = await world.startOurs({

@@ -1,5 +1,5 @@
-// The measurements of the payments bench, as its report holds them. Milliseconds of processor time are per answer, and
-// null where the system does not report them.
+// The measurements of the payments bench, as in its report. Milliseconds of processor time are per answer, and null if
+// the system does not report them.
 
 export interface Cpu {
   readonly facilitator: number | null
@@ -8,12 +8,12 @@ export interface Cpu {
   readonly clients: number | null
 }
 
-/** One kind of payment at one facilitator, its rounds taken together. */
+/** One kind of payment at one facilitator, over all rounds. */
 export interface Case {
   readonly name: string
   readonly subject: string
   readonly answers: number
-  /** Answers a second, the median of the rounds. */
+  /** Answers per second, the median of the rounds. */
   readonly rate: number
   readonly rates: ReadonlyArray<number>
   readonly millis: { readonly p50: number; readonly p95: number; readonly p99: number }
@@ -24,25 +24,25 @@ export interface Case {
   readonly outcomes: Readonly<Record<string, number>>
 }
 
-/** How a settling case used the ledgers that it took. */
+/** How a settling case used its ledgers. */
 export interface Settling {
   readonly settled: number
   readonly sent: number
   readonly channels: number
-  /** Ledgers from the first to the last settlement, of all rounds. */
+  /** Ledgers from the first to the last settlement, over all rounds. */
   readonly ledgers: number
-  /** Settled of what the channels could have carried in these ledgers. */
+  /** Settlements divided by the capacity of the channels in these ledgers. */
   readonly ofBound: number
 }
 
-/** Calls and statements for one payment, those of an idle facilitator taken off. */
+/** Calls and statements per payment, minus those of an idle facilitator. */
 export interface Counted {
   readonly payments: number
   readonly rpc: Readonly<Record<string, number>>
   readonly rpcCalls: number
   readonly statements: number
   readonly roundTrips: number
-  /** Ledgers that closed meanwhile. */
+  /** Number of ledgers that closed in that time. */
   readonly ledgers: number
 }
 
@@ -53,10 +53,10 @@ export interface Figures {
     readonly valid: Case
     readonly malformed: Case
     readonly badlySigned: Case
-    /** A server that reads what is malformed as JSON, and answers. */
+    /** A server that parses malformed bodies as JSON, and answers. */
     readonly answeringAlone: Case
   }
-  /** One check of a signature, in milliseconds of processor time. */
+  /** Processor time of one signature check, in milliseconds. */
   readonly signatureMillis: number
   readonly variants: {
     readonly bare: Case
@@ -64,13 +64,13 @@ export interface Figures {
     readonly telemetry: Case
     readonly plain: Case
     readonly metadata: Case
-    /** The same bytes under an unread key. */
+    /** The same bytes with an unread key. */
     readonly unread: Case
   }
   readonly settle: {
     readonly ours: Case & { readonly settling: Settling }
     readonly class: Case & { readonly settling: Settling }
-    /** The first payments that warmed ours, whose code was not compiled yet. */
+    /** The first payments that warmed our facilitator, before its code was compiled. */
     readonly cold: Case
   }
   readonly counted: {

@@ -1,5 +1,5 @@
 // The lower bound for any facilitator, in the same run: a server that only parses a body as JSON and refuses it, and
-// one signature check. Neither has a bar; they show how much of a refusal's figure is avoidable.
+// one signature check. Neither has a bar; they show the avoidable part of a refusal's figure.
 import { generateKeyPairSync, randomBytes, sign, verify } from "node:crypto"
 import { createServer } from "node:http"
 import process from "node:process"
@@ -27,7 +27,7 @@ const isJson = (bytes: Buffer): boolean => {
   }
 }
 
-/** Answers everything alike, once it has been read and parsed. */
+/** Answers every request the same way, after reading and parsing it. */
 const answerAlone = (port: number): void => {
   createServer((request, response) => {
     const chunks: Array<Buffer> = []
@@ -41,7 +41,7 @@ const answerAlone = (port: number): void => {
 
 const checks = 3_000
 
-/** Milliseconds of processor time for one check of an Ed25519 signature that is wrong. */
+/** Milliseconds of processor time to check a wrong Ed25519 signature. */
 export const signatureMillis = (): number => {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519")
   const message = randomBytes(32)
@@ -58,5 +58,5 @@ export const signatureMillis = (): number => {
   return (system + user) / 1_000 / checks
 }
 
-// As a program of its own, with the port to listen on.
+// Runs as a separate program, with the port to listen on.
 if (import.meta.main) answerAlone(Number(process.argv[2]))

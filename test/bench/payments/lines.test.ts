@@ -1,4 +1,4 @@
-// A part of the bench that fails loses nothing that was measured before it.
+// If a part of the bench fails, the earlier measurements are not lost.
 import { expect, it } from "vitest"
 import type { Case } from "./figures.ts"
 import { printing } from "./lines.ts"

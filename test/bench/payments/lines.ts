@@ -1,8 +1,8 @@
-// The printed figures of the payments bench, part by part: a part that fails loses none of those before it.
+// The printed figures of the payments bench, part by part: if a part fails, those before it are still printed.
 import { rateKept } from "./bars.ts"
 import type { Case, Counted, Figures, Settling } from "./figures.ts"
 
-/** The parts that were measured so far. */
+/** The parts measured so far. */
 export type Measured = { -readonly [Part in keyof Figures]?: Figures[Part] }
 
 const short = (value: number | null): string => (value === null ? "unknown" : value.toFixed(2))
@@ -20,7 +20,7 @@ const countedLine = (name: string, { rpc, rpcCalls, roundTrips, statements }: Co
     .map(([method, calls]) => `${method} ${calls.toFixed(2)}`)
     .join(", ")}), ${statements.toFixed(2)} statements in ${roundTrips.toFixed(2)} round trips`
 
-/** What the facilitator spent in all, on those that settled alone. */
+/** The facilitator's total processor time, divided by the settled payments only. */
 const perSettled = ({ cpu, settling }: Case & { readonly settling: Settling }): string =>
   short(cpu.facilitator === null ? null : (cpu.facilitator * settling.sent) / settling.settled)
 
@@ -31,15 +31,15 @@ export const settleLines = (one: Case & { readonly settling: Settling }): Readon
     `${perSettled(one)} CPU ms per settled one`
 ]
 
-/** What clients measured: printed beside the figure with a bar, since it depends on the machine's load. */
+/** A client-side measurement: printed next to the figure with a bar, since it depends on the machine's load. */
 const besideLine = (name: string, without: Case, withIt: Case): string =>
   `  ${`rate with ${name}, of that without`.padEnd(36)} ${(withIt.rate / without.rate).toFixed(3).padStart(7)}`
 
-/** What of a payment with metadata its size alone costs. */
+/** The part of the metadata's cost that its size explains. */
 const sizeLine = ({ plain, unread }: Figures["variants"]): string =>
   `  ${"kept with unread metadata, by CPU".padEnd(36)} ${rateKept(plain, unread).toFixed(3).padStart(7)}`
 
-/** What of a refusal no facilitator can save, as a share of a valid verify. */
+/** The part of a refusal that no facilitator can save, as a share of a valid verify. */
 const floorLine = (refusals: Figures["refusals"], signatureMillis: number): string => {
   const valid = refusals.valid.cpu.facilitator ?? Number.NaN
   const alone = refusals.answeringAlone.cpu.facilitator ?? Number.NaN
@@ -77,7 +77,7 @@ export const lines = ({ busy, counted, open, refusals, settle, signatureMillis, 
   ...Object.entries(counted ?? {}).map(([name, one]) => countedLine(`counted: ${name}`, one))
 ]
 
-/** Prints all that was measured, also where a later part fails, which then fails the bench. */
+/** Prints all measurements, even if a later part fails; then the bench fails too. */
 export const printing = async (
   measure: (measured: Measured) => Promise<void>,
   say: (line: string) => void

@@ -1,20 +1,20 @@
-// One case of the payments bench: what is sent to which subject, in many short rounds that alternate between the
-// subjects, so that changes in the machine's load affect all of them; the time of all rounds is divided by all answers.
-// Each payment is sent to a facilitator once; its work after the last answer counts as well.
+// One case of the payments bench: a kind of payment sent to several subjects in many short rounds that alternate
+// between them, so that changes in the machine's load affect all of them. The time of all rounds is divided by all
+// answers. Each payment is sent to a facilitator once; the work after the last answer counts too.
 import { familyMillis, pause, processorMillis } from "../rig/processes.ts"
 import type { Case, Cpu, Settling } from "./figures.ts"
 import { median } from "./median.ts"
 import type { PaymentKind, SendFigures, SendOrder } from "./orders.ts"
 import type { Subject, World } from "./world.ts"
 
-/** What follows an answer (a listing, a batch of log lines) is done within this, and is counted. */
+/** Work after an answer (a listing, a batch of log lines) is done within this time, and is counted. */
 const afterMillis = 300
-/** The same between short rounds: a batch of log lines is written. */
+/** The same between short rounds: time for a batch of log lines. */
 const betweenMillis = 50
-/** What is written behind the payments, each second, is done within this. */
+/** The delayed writes of payments, each second, are done within this time. */
 const behindMillis = 1_200
 
-/** Payments that are signed at a time, and how old they may get before others are: they live for sixty ledgers. */
+/** Payments signed at a time, and their maximum age: they live for sixty ledgers. */
 const signedMax = 600
 const signedMillisMax = 20_000
 
@@ -31,7 +31,7 @@ export interface Round extends SendFigures {
 
 const known = (value: number): number | null => (Number.isFinite(value) ? value : null)
 
-/** Sends and reads the clocks of every process around it. */
+/** Sends, and reads the processor times of all processes before and after. */
 export const measureRound = async (
   world: Pick<World, "clients" | "databasePid" | "ledgerPid">,
   subject: Subject,
@@ -49,13 +49,13 @@ export const measureRound = async (
   }
 }
 
-/** What all rounds took, for one answer. */
+/** Time of all rounds, per answer. */
 export const perAnswer = (rounds: ReadonlyArray<Round>, of: (cpu: Cpu) => number | null): number | null => {
   const millis = rounds.reduce((sum, { answers, cpu }) => sum + (of(cpu) ?? Number.NaN) * answers, 0)
   return known(millis / rounds.reduce((sum, { answers }) => sum + answers, 0))
 }
 
-/** The rounds of one contender as one case: processor time in all, and of rates and latencies the medians. */
+/** The rounds of one contender as one case: total processor time, and the medians of rates and latencies. */
 export const together = (name: string, subject: string, rounds: ReadonlyArray<Round>): Case => {
   const outcomes: Record<string, number> = {}
   for (const round of rounds)
@@ -92,7 +92,7 @@ export interface Turns {
   readonly clients: number
 }
 
-/** What is read before the first round of payments that are signed at a time, and after the last. */
+/** Reads before the first round of payments that are signed together, and after the last. */
 interface Block {
   readonly begin: () => void
   /** Called with the number of rounds. */
@@ -101,7 +101,7 @@ interface Block {
   readonly waitMillis: number
 }
 
-/** Verifies of several contenders, which alternate forwards and backwards. */
+/** Verifies of several contenders, alternating forwards and backwards. */
 const takeTurns = async (
   world: World,
   contenders: ReadonlyArray<Contender>,
@@ -133,7 +133,7 @@ const takeTurns = async (
   return measured
 }
 
-/** Verifies of several contenders in turns. */
+/** Verifies of several contenders, alternating. */
 export const alternate = async (
   world: World,
   contenders: ReadonlyArray<Contender>,
@@ -146,10 +146,10 @@ export const alternate = async (
 }
 
 /**
- * The same for contenders that run in a process each and differ in one setting. The setting's cost occurs at any time,
- * in batches, while others have their turn: everything that a process does from a block's first round until a second
- * after its last counts as its own. Its idle work in that time is counted too, and is the same for all. The figures of
- * rounds are those of blocks here.
+ * The same for contenders that each run in a separate process and differ in one setting. The setting's cost occurs at
+ * any time, in batches, even during the others' rounds. So the total work of a process from a block's first round until
+ * a second after its last counts as its own. Its idle work in that time is counted too, and is the same for all. A
+ * figure of a round is here that of a block.
  */
 export const alternateWhole = async (
   world: World,
@@ -176,11 +176,11 @@ export const alternateWhole = async (
   })
 }
 
-/** Payments of a kind, signed just now; the pool has the kind's name. */
+/** Freshly signed payments of a kind; the pool has the kind's name. */
 export const signed = ({ clients, ledgerUrl, payTo, payers }: World, kind: PaymentKind, count: number) =>
   clients.sign({ pool: kind, kind, count, ledgerUrl, payers, payTo })
 
-/** The ledgers that hold a round's settlements, as the ledger reports them. */
+/** The ledgers with a round's settlements, as the ledger reports them. */
 export const settlingOf = async (world: World, rounds: ReadonlyArray<Round>, channels: number): Promise<Settling> => {
   let ledgers = 0
   for (const { settled } of rounds) {

@@ -1,4 +1,5 @@
-// The middle of some figures: one round beside a busy neighbour does not decide. NaN of none, or of an unknown one.
+// The median of some figures, so that a single disturbed round does not decide. NaN for an empty list or an unknown
+// figure.
 export const median = (values: ReadonlyArray<number>): number => {
   const sorted = values.toSorted((a, b) => a - b)
   const half = sorted.length / 2

@@ -1,6 +1,5 @@
-// The report of the bench of payments as one page that needs nothing else: the bars, processor time for a payment by
-// process, the whole distribution of latencies, and the counts. Plain
-// SVG, in the reader's own colours of light or dark.
+// The report of the payments bench as one self-contained page: the bars, processor time per payment by process, the
+// whole distribution of latencies, and the counts. Plain SVG, in the reader's light or dark colors.
 import { type Bar, barLine } from "../rig/bars.ts"
 import type { Case, Counted, Figures } from "./figures.ts"
 
@@ -38,7 +37,7 @@ const key = (names: ReadonlyArray<string>): string =>
 
 const parts = ["facilitator", "database", "ledger", "clients"] as const
 
-/** Processor time for a payment, a bar for each case, its processes side by side. */
+/** Processor time per payment, a bar for each case, with its processes side by side. */
 const cpuPlot = (cases: ReadonlyArray<readonly [string, Case]>): string => {
   const sums = cases.map(([, { cpu }]) => parts.reduce((sum, part) => sum + (cpu[part] ?? 0), 0))
   const scale = 560 / Math.max(...sums, 0.001)
@@ -59,7 +58,7 @@ const cpuPlot = (cases: ReadonlyArray<readonly [string, Case]>): string => {
   return `${key(parts)}<svg viewBox="0 0 880 ${16 + cases.length * 28}" role="img">${rows.join("")}</svg>`
 }
 
-/** Latency by percentile; the scale of milliseconds is logarithmic. */
+/** Latency by percentile, on a logarithmic scale of milliseconds. */
 const latencyPlot = (cases: ReadonlyArray<readonly [string, Case]>): string => {
   const values = cases.flatMap(([, { curve }]) => curve.filter((value) => value > 0))
   const [low, high] = [Math.log10(Math.min(...values)), Math.log10(Math.max(...values))]

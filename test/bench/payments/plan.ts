@@ -1,22 +1,22 @@
-// How much a run of the payments bench measures: the whole, or a sample of four minutes. Rounds are short and many, so
-// that other load on the machine affects all subjects; the figure is taken over all rounds.
+// The size of a run of the payments bench: the whole, or a sample of four minutes. Rounds are short and many, so that
+// other load on the machine affects all subjects; the figure is taken over all rounds.
 export interface Plan {
-  /** Payments sent to each facilitator before anything counts: it is hot code that is compared. */
+  /** Payments sent to each facilitator before anything counts, because we compare hot code. */
   readonly warmVerifies: number
-  /** The same for those that differ in one thing alone. */
+  /** The same for subjects that differ in one setting. */
   readonly warmVariants: number
-  /** The same of each kind that is refused. */
+  /** The same for each refused kind. */
   readonly warmRefusals: number
   readonly warmSettles: number
-  /** Rounds in turns, and payments of each. */
+  /** Alternating rounds, and payments in each. */
   readonly verify: { readonly rounds: number; readonly count: number; readonly clients: number }
   readonly refusals: { readonly rounds: number; readonly count: number }
   readonly variants: { readonly rounds: number; readonly count: number }
   readonly settle: { readonly rounds: number; readonly count: number; readonly clients: number }
   readonly openSeconds: number
-  /** Payments whose calls and statements are counted. */
+  /** Number of payments whose calls and statements are counted. */
   readonly counted: { readonly verifies: number; readonly settles: number; readonly idleSeconds: number }
-  /** Many channels at their limit; left out of a sample. */
+  /** Many channels at their limit; not in a sample. */
   readonly busy?: Busy
 }
 
@@ -34,7 +34,7 @@ const whole: Plan = {
   warmVerifies: 4_500,
   warmVariants: 6_000,
   warmRefusals: 3_000,
-  // A settle runs three times the code of a verify: its cost keeps falling until some three thousand.
+  // A settle runs three times the code of a verify: its cost keeps falling until about three thousand.
   warmSettles: 2_400,
   verify: { rounds: 30, count: 200, clients: 32 },
   refusals: { rounds: 12, count: 300 },

@@ -1,4 +1,4 @@
-// The parts of the bench of payments, one function each: every part starts what only it needs and stops it again.
+// The parts of the payments bench, one function each: every part starts and stops the programs that only it needs.
 import { createServer } from "node:http"
 import type { Case, Figures, Settling } from "./figures.ts"
 import { alternate, alternateWhole, measureRound, type Round, settlingOf, signed, together } from "./measure.ts"
@@ -8,12 +8,12 @@ import { channelsBeside, type Subject, type World } from "./world.ts"
 
 type Step = (what: string) => void
 
-/** Distinct payments that warm a facilitator; they are sent again until there were enough. */
+/** Number of distinct payments that warm a facilitator; they are sent repeatedly until there are enough. */
 const warmPool = 300
-/** Those that are older are signed anew: one that has expired warms little. */
+/** Older payments are signed again, because an expired one warms little. */
 const warmMillisMax = 30_000
 
-/** Payments that are signed ahead and settle before they expire: twenty a ledger, sixty ledgers. */
+/** Payments that are signed ahead and settle before they expire: twenty per ledger, sixty ledgers. */
 const warmSettlesMax = 400
 
 export interface Warmed {
@@ -25,7 +25,7 @@ export interface Warmed {
   readonly isTraced?: boolean
 }
 
-/** Verifies until the code is hot, on each in turns, over the connections that are measured then. */
+/** Verifies until the code is hot, on each in turns, over the connections that will be measured. */
 export const warm = async (world: World, warmed: ReadonlyArray<Warmed>, verifies: number) => {
   const kinds = new Set(warmed.map(({ kind = "plain" }) => kind))
   let signedAt = -Infinity
@@ -49,7 +49,7 @@ export const warm = async (world: World, warmed: ReadonlyArray<Warmed>, verifies
   }
 }
 
-/** Verifies at a rate that the slower of the two carries easily: half of what the class reached. */
+/** Verifies at a rate that the slower subject handles easily: half of the official class's rate. */
 export const openLoop = async (
   world: World,
   ours: Subject,
@@ -123,8 +123,8 @@ export const settleBeside = async (
 }
 
 /**
- * What refusing costs beside a valid verify. It is warm as a valid verify is: what an engine compiles of a refusal once
- * in its life is no part of what one costs.
+ * The cost of a refusal compared with a valid verify. Both are warm: one-time compilation is not part of a refusal's
+ * cost.
  */
 export const refusals = async (world: World, ours: Subject, plan: Plan, step: Step): Promise<Figures["refusals"]> => {
   step("warming refusals")
@@ -172,7 +172,7 @@ const startCollector = async () => {
 
 const key = "0123456789abcdef-bench"
 
-/** Each of its own, started alike: bare, with keys, with telemetry, with a catalog. */
+/** Separate facilitators, started the same way: bare, with keys, with telemetry, with a catalog. */
 const startVariants = async (world: World, collectorUrl: string) => {
   const listening = { plugins: ["x402-exact", "catalog"], set: ["catalog_security.probe_origins=false"] }
   const sent = {
@@ -190,7 +190,10 @@ const startVariants = async (world: World, collectorUrl: string) => {
   }
 }
 
-/** The same verify with keys, with telemetry, and with a catalog that listens, each beside one that differs in this. */
+/**
+ * The same verify with keys, with telemetry, and with a catalog that listens, each compared with a facilitator that
+ * differs only in this.
+ */
 export const variants = async (world: World, plan: Plan, step: Step): Promise<Figures["variants"]> => {
   step("starting the variants")
   const collector = await startCollector()
@@ -220,7 +223,7 @@ export const variants = async (world: World, plan: Plan, step: Step): Promise<Fi
   }
 }
 
-/** Many channels at their limit, ours alone. */
+/** Many channels at their limit, only on our facilitator. */
 export const busy = async (
   world: World,
   { channels, clients, count, warm }: Busy,

@@ -1,12 +1,12 @@
-// Starts the process of the clients and hands it one order after another.
+// Starts the client process and gives it one order after another.
 import { type ChildProcess, fork } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import type { FillOrder, Order, Reply, SendFigures, SendOrder, SignOrder } from "./orders.ts"
 
 export interface Clients {
-  /** Signs payments into a pool, in place of what it held. */
+  /** Signs payments into a pool and replaces its contents. */
   readonly sign: (order: Omit<SignOrder, "order">) => Promise<void>
-  /** Takes bodies into a pool, in place of what it held. */
+  /** Puts bodies into a pool and replaces its contents. */
   readonly fill: (order: Omit<FillOrder, "order">) => Promise<void>
   readonly send: (order: Omit<SendOrder, "order">) => Promise<SendFigures>
   readonly stop: () => void

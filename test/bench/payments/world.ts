@@ -1,6 +1,6 @@
-// The world of the bench of payments: one ledger, one PostgreSQL, the clients, and the programs that are measured, each
-// a process of its own and started as its users start it. Facilitators of ours have a database and a sponsor each; the
-// official class has twenty accounts that settle in turns and one that pays a fee bump.
+// The world of the payments bench: one ledger, one PostgreSQL, the clients, and the measured programs, each a separate
+// process and started as its users start it. Each of our facilitators has a database and a sponsor; the official class
+// has twenty accounts that settle in turns and one that pays a fee bump.
 import { Keypair } from "@stellar/stellar-sdk"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -15,15 +15,15 @@ import { type Service, startService, until } from "../rig/processes.ts"
 import { denoArgs, denoProgram, programArgs, root } from "../rig/program.ts"
 import { type Clients, startClients } from "./startClients.ts"
 
-/** Accounts of the official class that settle, and channels of ours beside it. */
+/** Number of settling accounts of the official class, and of our channels compared with it. */
 export const channelsBeside = 20
 
-/** A facilitator that is measured. */
+/** A measured facilitator. */
 export interface Subject {
   readonly name: string
   readonly pid: number
   readonly port: number
-  /** Where its database is; the official class has none. */
+  /** Its database; the official class has none. */
   readonly databaseUrl?: string
   readonly sponsorSecret?: string
   readonly tail: () => string
@@ -33,13 +33,15 @@ export interface Subject {
 export interface OursOptions {
   readonly name: string
   readonly channels: number
+  /** Another checkout, whose program is started; absent: this one's. */
+  readonly checkout?: string
   readonly plugins?: ReadonlyArray<string>
   readonly set?: ReadonlyArray<string>
   readonly env?: Readonly<Record<string, string>>
-  /** A proxy before the ledger, or before the database. */
+  /** A proxy in front of the ledger, or of the database. */
   readonly rpcUrl?: string
   readonly throughSql?: (databaseUrl: string) => Promise<string>
-  /** Over the database and with the sponsor of another one: its replica. */
+  /** Shares the database and the sponsor of another facilitator: its replica. */
   readonly beside?: { readonly databaseUrl: string; readonly sponsorSecret: string }
 }
 
@@ -54,7 +56,7 @@ export interface World {
   readonly payTo: string
   readonly startOurs: (options: OursOptions) => Promise<Subject>
   readonly startPeer: (rpcUrl?: string) => Promise<Subject>
-  /** What answers alone costs (`floor.ts`). */
+  /** A server that only answers (`floor.ts`). */
   readonly startFloor: () => Promise<Subject>
   readonly stop: () => Promise<void>
 }
@@ -64,7 +66,7 @@ export interface WorldOptions {
   readonly say: (line: string) => void
 }
 
-/** What the facilitators of a world share. */
+/** Shared by the facilitators of a world. */
 export interface Base {
   readonly folder: string
   readonly ledgerUrl: string
@@ -105,7 +107,7 @@ export const startOurs = async (base: Base, deno: boolean, options: OursOptions)
     ...settings.flatMap((setting) => ["--set", setting])
   ]
   const service = startService(deno ? denoProgram() : process.execPath, [...(deno ? denoArgs : programArgs), ...args], {
-    cwd: root,
+    cwd: options.checkout ?? root,
     log: join(base.folder, `${name}.log`),
     env: {
       DATABASE_URL: (await options.throughSql?.(own)) ?? own,
@@ -133,8 +135,8 @@ const startPeer = async (base: Base, secrets: ReadonlyArray<string>, feeSecret: 
     {
       cwd: join(folder, "a"),
       log: join(base.folder, "peer.log"),
-      // Horizon is refused immediately, on a port where nothing listens: of the ways in which the class can learn
-      // the close interval, the cheapest for it.
+      // Horizon refuses immediately, on a port without a listener: the cheapest case for the class to learn the close
+      // interval.
       env: { NODE_ENV: "production", LOCAL_HORIZON_PORT: "1" }
     }
   )

@@ -1,4 +1,4 @@
-// How far a bench is, on standard error: one line that is written over on a terminal, a line for each step elsewhere.
+// A bench's progress on standard error: one line that is overwritten on a terminal, otherwise a line for each step.
 import process from "node:process"
 
 const width = 28
@@ -9,7 +9,7 @@ export class Progress {
   #total: number
   #done = 0
 
-  /** `total` steps in all, as far as is known before. */
+  /** `total`: number of steps, as far as it is known in advance. */
   constructor(name: string, total: number) {
     this.#name = name
     this.#total = total

@@ -1,4 +1,4 @@
-// A bar is a figure with what it must reach. What could not be measured (NaN) reaches nothing.
+// A bar is a figure with its required limit. An unmeasured figure (NaN) misses every bar.
 export interface Bar {
   readonly name: string
   /** NaN when it is unknown. */

@@ -1,5 +1,4 @@
-// The benches' proxies count what goes through them: each call of a batch, and each statement however its bytes are
-// split.
+// The benches' proxies count their traffic: each call of a batch, and each statement however its bytes are split.
 import { createServer } from "node:http"
 import { describe, expect, it } from "vitest"
 import { countRpc, statementReader } from "./counting.ts"

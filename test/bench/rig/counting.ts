@@ -5,7 +5,7 @@ import { connect, createServer, type Server, type Socket } from "node:net"
 
 export interface Counter {
   readonly url: string
-  /** How often each kind was seen so far. */
+  /** Number of occurrences of each kind so far. */
   readonly counts: () => ReadonlyMap<string, number>
   readonly stop: () => Promise<void>
 }
@@ -58,10 +58,10 @@ export const countRpc = async (targetUrl: string): Promise<Counter> => {
   }
 }
 
-/** A message that begins without a kind (start-up, TLS, cancel), before the first that has one. */
+/** A message without a kind (start-up, TLS, cancel), which precedes the first one with a kind. */
 const isUntyped = (code: number): boolean => code === 80_877_103 || code === 80_877_102 || code === 80_877_104
 
-/** Reads what a client of PostgreSQL sends and counts its statements. */
+/** Reads the bytes of a PostgreSQL client and counts its statements. */
 export const statementReader = (count: (what: string) => void): ((chunk: Buffer) => void) => {
   let rest: Buffer = Buffer.alloc(0)
   let started = false

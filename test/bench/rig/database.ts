@@ -1,12 +1,12 @@
-// Statements of a bench's own to a PostgreSQL server: databases made for the programs that it starts, what they hold,
-// and which process the server is.
+// A bench's own statements to a PostgreSQL server: databases for the programs that it starts, their contents, and the
+// process of the server.
 import { PgClient } from "@effect/sql-pg"
 import { Effect, ManagedRuntime, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { readFileSync } from "node:fs"
 
 export interface BenchDatabase {
-  /** One statement; rows as they come. */
+  /** Executes one statement; returns its rows unchanged. */
   readonly query: (text: string) => Promise<ReadonlyArray<Record<string, any>>>
   readonly close: () => Promise<void>
 }
@@ -30,7 +30,7 @@ export const createDatabase = async (admin: BenchDatabase, serverUrl: string, na
   return url.href
 }
 
-/** The server's first process, the parent of the one that answers; NaN when it runs elsewhere. */
+/** The server's first process, the parent of the answering one; NaN if it runs elsewhere. */
 export const serverPid = async (admin: BenchDatabase): Promise<number> => {
   const [row] = await admin.query("select pg_backend_pid() as pid")
   try {

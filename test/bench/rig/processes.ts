@@ -1,6 +1,6 @@
 // Programs that a bench starts, and the system's figures of their processor time and memory. Their output goes to a
-// file, so that reading it does not disturb a measurement. Where there is no /proc, the system's figures are NaN, which
-// a report prints as unknown.
+// file, so that reading it does not disturb a measurement. Without /proc, the system's figures are NaN, which a report
+// prints as unknown.
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { closeSync, openSync, readdirSync, readFileSync } from "node:fs"
@@ -22,7 +22,7 @@ const fieldsOf = (pid: number): ReadonlyArray<string> => {
   return text === "" ? [] : text.slice(text.lastIndexOf(") ") + 2).split(" ")
 }
 
-/** Scheduler time of the live threads, finer than ticks; 0 where the system does not count it. */
+/** Scheduler time of the live threads, finer than ticks; 0 if the system does not count it. */
 const liveThreadsMillis = (pid: number): number => {
   let nanos = 0
   try {
@@ -38,8 +38,8 @@ const liveThreadsMillis = (pid: number): number => {
 const endedThreads = new Map<number, number>()
 
 /**
- * Processor time that a process has used so far, all its threads together, in milliseconds: to the nanosecond for those
- * that live, since a round of a hundred payments takes a few ticks, and by ticks for those that have ended.
+ * Processor time that a process has used so far, for all its threads together, in milliseconds. Live threads count in
+ * nanoseconds, since a round of a hundred payments takes a few ticks; ended threads count in ticks.
  */
 export const processorMillis = (pid: number): number => {
   const fields = fieldsOf(pid)
@@ -48,13 +48,13 @@ export const processorMillis = (pid: number): number => {
   if (Number.isNaN(ticked) || live === 0) return ticked
   const ended = endedThreads.get(pid)
   const known = live + (ended ?? 0)
-  // User and system time are cut off to a tick each.
+  // User and system time are each truncated to a tick.
   if (ended !== undefined && known >= ticked - 2 * tickMillis) return known
   endedThreads.set(pid, Math.max(0, ticked - live))
   return Math.max(ticked, live)
 }
 
-/** The same of a process with those that it has started, the ended ones included: a PostgreSQL server. */
+/** The same for a process with its children, including ended ones: a PostgreSQL server. */
 export const familyMillis = (pid: number): number => {
   const own = fieldsOf(pid)
   const ended = Number(own[13]) + Number(own[14])
@@ -69,9 +69,9 @@ export const familyMillis = (pid: number): number => {
 }
 
 export interface Memory {
-  /** Bytes in memory now, what it shares with others included. */
+  /** Current bytes in memory, including shared memory. */
   readonly resident: number
-  /** The most it ever was. */
+  /** Maximum so far. */
   readonly peak: number
 }
 
@@ -83,7 +83,7 @@ export const memoryOf = (pid: number): Memory => {
 
 export interface Service {
   readonly pid: number
-  /** The end of what it wrote. */
+  /** The end of its output. */
   readonly tail: () => string
   readonly isRunning: () => boolean
   /** Ends it: SIGTERM, and after ten seconds SIGKILL. */
@@ -124,7 +124,7 @@ export const startService = (command: string, args: ReadonlyArray<string>, optio
 
 export const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Waits until a condition holds, a minute and a half at most; fails when the service has ended meanwhile. */
+/** Waits until a condition holds, at most a minute and a half; fails if the service has ended. */
 export const until = async (what: string, holds: () => Promise<boolean>, by?: Service): Promise<void> => {
   const end = performance.now() + 90_000
   while (!(await holds().catch(() => false))) {

@@ -1,4 +1,4 @@
-// Where the project's own program is, and how this Node runs it.
+// The project's own program, and how this Node runs it.
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -12,7 +12,7 @@ export const programArgs: ReadonlyArray<string> = ["--disable-warning=Experiment
 /** The same for Deno. */
 export const denoArgs: ReadonlyArray<string> = ["run", "-A", "--quiet", "runtime/cli.ts"]
 
-/** Deno as the tests install it, else the one on the path. */
+/** Deno as the tests install it, otherwise the one on the path. */
 export const denoProgram = (): string => {
   const installed = join(root, "test", "tools", "node_modules", "@deno", "linux-x64-glibc", "deno")
   return existsSync(installed) ? installed : "deno"

@@ -1,4 +1,4 @@
-// A log of 100,000 leaves: the plugin's proofs against the published checker, which shares nothing with it, and the
+// A log of 100,000 leaves: the plugin's proofs against the published checker, which shares no code with it, and the
 // auditor's script over logs that were altered, shortened, reordered and forked deep inside.
 import { createHash } from "node:crypto"
 import { mkdtemp, rm } from "node:fs/promises"

@@ -1,5 +1,5 @@
-// The auditor's script over downloaded logs: what continues, and what was altered, removed, reordered or forked, each
-// found at its leaf; and the witness, which signs one story alone, also across a restart.
+// The auditor's script over downloaded logs: correct continuations, and changes (altered, removed, reordered, forked),
+// each found at its leaf. And the witness, which signs only one history, also across a restart.
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
@@ -87,7 +87,7 @@ describe("two downloads of a log", () => {
     const place = join(folder, String(logs++))
     const old = await writeLog(join(place, "1"), log, entries.slice(0, 300))
     const next = await writeLog(join(place, "2"), log, entries.slice(0, 20), "pay.example/log/2")
-    // As it is served below /log: the first epoch, a list of all, and each epoch by its name.
+    // The layout below /log: the first epoch, a list of all, and each epoch by its name.
     await writeLog(place, log, entries.slice(0, 300))
     expect(await readNewest(place)).toEqual({ note: old, place })
     const epochs = ["pay.example/log", "pay.example/log/2"].map((origin) => ({ origin }))
@@ -144,7 +144,7 @@ describe("two downloads of a log", () => {
     expect(
       await witnessesOfBoth({ ...first, note: first.note + line }, { ...b, note: b.note + line }, [lax.key])
     ).toEqual([])
-    // A witness that lost its state: the same key, another story.
+    // A witness that lost its state: the same key, another history.
     const { key: kept } = JSON.parse(await readFile(join(folder, "lax-1.json"), "utf8"))
     await writeFile(join(folder, "lax-2.json"), JSON.stringify({ key: kept, signed: {} }))
     const second = await cosigned(b, await witness("lax-2.json"))
@@ -214,7 +214,7 @@ describe("the witness", () => {
     const line = await witness.add(await requestOf(0, entries.slice(0, 10)))
     expect(line).toMatch(/^— witness\.example [A-Za-z0-9+/=]{104}\n$/)
     await witness.add(await requestOf(10, entries.slice(0, 300)))
-    // A fork of the same size, one that is longer, one with another's proof, and the past.
+    // A fork of the same size, a longer one, one with another's proof, and an older checkpoint.
     const forked = entries.with(5, entry(9_000))
     const refusals: ReadonlyArray<readonly [string, number]> = [
       [await requestOf(300, forked.slice(0, 300)), 409],
@@ -260,7 +260,7 @@ describe("the witness", () => {
     await once(child.stdout, "data")
     const socket = connect(port, "127.0.0.1")
     await once(socket, "connect")
-    // It says that it continues to read, so that it is cut off while it reads.
+    // It announces a body and keeps reading, so that it is cut off while it reads.
     const head = "host: witness\r\ncontent-length: 100\r\nexpect: 100-continue"
     socket.write(`POST /add-checkpoint HTTP/1.1\r\n${head}\r\n\r\n`)
     await once(socket, "data")
@@ -319,7 +319,7 @@ describe("the witness", () => {
       const lines = proof.map((hash) => `${Buffer.from(hash, "hex").toString("base64")}\n`)
       return `old ${older}\n${lines.join("")}\n${note}`
     }
-    // Its document is older than the rotation, and names a key that the log never announced.
+    // Its document is older than the rotation, and contains a key that the log never announced.
     const before = didDocument(methodOf(key), methodOf(log), methodOf(unsaid))
     const witness = await openWitness(before, join(folder, "rotated.json"), "witness.example", place)
     await witness.add(await asked(log, 0, keys))

@@ -1,6 +1,5 @@
 // The published checker against published vectors (RFC 8785, RFC 6962's reference tree, RFC 8037's key), against every
-// index and size of small trees, and against what a forger would try. Each refusal was seen to be a success without its
-// check.
+// index and size of small trees, and against a forger's attempts. We have seen each refusal succeed without its check.
 import { createHmac, generateKeyPairSync, sign as signWith } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
@@ -237,7 +236,7 @@ describe("a receipt", () => {
       signedBy("none", () => ""),
       signedBy("HS256", (text) => createHmac("sha256", key.publicKey).update(text).digest()),
       signedBy("ES256", (text) => signWith("sha256", Buffer.from(text), { key: curve, dsaEncoding: "ieee-p1363" })),
-      // Signed well, under a name that is not the algorithm's.
+      // A valid signature with another algorithm's name.
       signedBy("none", (text) => signWith(null, Buffer.from(text), key.privateKey)),
       signedBy("HS256", (text) => signWith(null, Buffer.from(text), key.privateKey))
     ]
@@ -273,7 +272,7 @@ describe("a receipt", () => {
   })
 
   it("is bound by what its leaf commits to, and by nothing beside its record", async () => {
-    // A forged receipt beside another's leaf, which is in the log and was recorded in the key's time.
+    // A forged receipt with another's leaf, which is in the log and was recorded during the key's validity.
     const forged = jwsOf(key, canonical({ ...claimsOf(2), transaction: "ab".repeat(32), amount: "999999" }))
     const named = `sha256:${sha(forged).toString("hex")}`
     const [outcome] = answerOf(key, log).outcomes
@@ -351,7 +350,7 @@ describe("a checkpoint", () => {
     await expect(openCheckpoint(former, rotated)).rejects.toThrow("a retired key of the log")
     await expect(openCheckpoint(former, rotated, 500)).rejects.toThrow("a retired key of the log")
     await expect(openCheckpoint(current, rotated, 400)).rejects.toThrow("a retired key of the log")
-    // The line of the key in force counts beside one of a retired key.
+    // The line of the key in force counts, even with a line of a retired key.
     const both = former + current.split("\n\n")[1]!
     expect((await openCheckpoint(both, rotated)).key.id).toBe(witness.kid)
   })
@@ -381,7 +380,7 @@ describe("a checkpoint", () => {
       ...["0x5", "5e0", "05", " 5", "-5", "5.0"].map(signedAs)
     ]
     for (const note of notes) await expect(openCheckpoint(note, doc)).rejects.toThrow("not signed")
-    // What an extension line says is signed as well.
+    // An extension line is signed too.
     const extended = noteOf(log, `pay.example/log\n5\n${root.toString("base64")}\nextension\n`)
     expect((await openCheckpoint(extended, doc)).size).toBe(5)
     await expect(openCheckpoint(extended.replace("\nextension", "\nanother"), doc)).rejects.toThrow("not signed")

@@ -1,4 +1,4 @@
-// Revocation over replicas: two facilitators over one PostgreSQL, each with key files of its own, as on two hosts.
+// Revocation across replicas: two facilitators over one PostgreSQL, each with its own key files, as on two hosts.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
@@ -38,7 +38,7 @@ const signIn = (at: Facilitator, key: string) =>
     ({ headers }) => headers.get("set-cookie")!.split(";", 1)[0]!
   )
 
-/** Two replicas, each with a folder of key files, and how another is started. */
+/** Two replicas, each with a folder of key files, and a function that starts another. */
 const twoReplicas = Effect.gen(function* () {
   const files = yield* FileSystem.FileSystem
   const opened = yield* Context.get(yield* Layer.build(sourceLayer("postgres")), DatabaseSource).open
@@ -106,7 +106,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys over replicas", () =>
           while (!(await stream.read()).done);
         })
 
-        // Its own reread, and a restart, with the old file bring nothing back.
+        // Neither its own reread nor a restart with the old file brings the key back.
         expect((yield* reread(b.at)).status).toBe(1)
         yield* b.at.stop
         const restarted = yield* b.start
@@ -141,7 +141,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys over replicas", () =>
 
         yield* a.write([desk])
         yield* reread(a.at)
-        // B's file listed it all the time: a reread does not distinguish it from an old file.
+        // B's file listed it the whole time: a reread does not distinguish it from an old file.
         const listed = yield* reread(b.at)
         expect([listed.status, yield* statusOf(b.at, shop)]).toEqual([1, "refused"])
         yield* a.write([desk, shop])
@@ -166,7 +166,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys over replicas", () =>
         expect([yield* statusOf(b.at, desk), yield* statusOf(b.at, shop)]).toEqual(["refused", "known"])
         yield* b.write([shop])
         expect((yield* reread(b.at)).status).toBe(0)
-        // A replica that a crash ended is named until it counts no more; one that stopped is not waited for.
+        // A crashed replica is named until it no longer counts; a stopped one is not waited for.
         yield* b.at.stop
         expect(replicasOf(yield* reread(a.at))).toEqual([["a", "unchanged", undefined]])
         yield* a.at.sql`insert into kernel_key_replicas (replica, revision, changes, in_force, refused)

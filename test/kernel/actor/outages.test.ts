@@ -1,4 +1,4 @@
-// A database that does not answer: one line for all actors when it begins, one when it ends, without a secret.
+// A database that does not answer: one line for all actors at the beginning, one at the end, without a secret.
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Logger, References, type Scope } from "effect"
 import { TestClock } from "effect/testing"
@@ -13,7 +13,7 @@ const refused = {
   reason: { _tag: "ConnectionError", cause: { code: "ECONNREFUSED", address: "10.0.0.7", port: 5432 } }
 }
 
-/** Runs actors under a logger; what was logged, a line each. */
+/** Runs actors with a logger; returns the log, a line each. */
 const logged = <E>(play: (lines: ReadonlyArray<string>) => Effect.Effect<void, E, Supervisor | Scope.Scope>) => {
   const lines: Array<string> = []
   return play(lines).pipe(
@@ -41,7 +41,8 @@ it.effect("an outage is one line for all actors, and its end another", () =>
           every: "1 second",
           turn: Effect.suspend(() => (isSilent ? Effect.fail(refused) : Effect.void))
         })
-      // Its first turn fails and the others ask nothing: it does not end an outage that still stops the others.
+      // Its first turn fails and the others do not use the database: they do not end an outage that still stops other
+      // actors.
       let turns = 0
       yield* reconciler({
         id: "idle",
@@ -100,7 +101,7 @@ it.effect("the line waits a moment for the system's code, and has the place wher
 it("recognizes a silent ledger, and leaves other failures alone", () => {
   expect(outageOf(timedOut)).toEqual({ subject: "the ledger's RPC" })
   expect(outageOf({ ...timedOut, code: "HTTP 503" })).toEqual({ subject: "the ledger's RPC", code: "HTTP 503" })
-  // An answer that is not credible, a signer that does not sign: the RPC is there.
+  // An answer that is not credible, or a signer that does not sign: the RPC is available.
   expect(outageOf({ _tag: "LedgerUnavailable", operation: "sign", message: "no signature" })).toBeUndefined()
   expect(outageOf({ _tag: "SqlError", reason: { _tag: "ConstraintError" } })).toBeUndefined()
   expect(outageOf({ _tag: "SqlError", reason: { _tag: "UnknownError", cause: { code: "57P01" } } })).toEqual({

@@ -1,4 +1,4 @@
-// The auditor over a facilitator that worked finds no issue; over the same books with one change, that change. Each
+// The auditor finds no issue in a facilitator's correct books, and finds the one change in otherwise equal books. Each
 // rule is tested with an injected error that no other rule reports.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -92,7 +92,7 @@ describe.each(databaseKinds)("the auditor on %s", (database) => {
         expect(report.mismatches).toEqual([])
         expect(report).toMatchObject({ settlements: 3, open: 0, unresolved: 0, forgotten: 0 })
         expect(report.transactions).toBeGreaterThanOrEqual(4)
-        // One that an operator gave up, and ended later.
+        // A settlement that an operator gave up, and that ended later.
         const types = ["settlement.recorded", "settlement.unresolved", "settlement.settled"]
         const givenUp = compare({ ...claims, facts: claims.facts.map((fact) => ({ ...fact, types })) }, view)
         expect(givenUp.mismatches).toEqual([])

@@ -1,5 +1,5 @@
-// What a settlement says it moved against what its transaction shows, over books made by hand: the whole, a part and
-// nothing of what was signed.
+// Compares a settlement's recorded amount with its transaction, over handmade books: all, a part and nothing of the
+// signed amount.
 import { describe, expect, it } from "vitest"
 import type { Claims } from "../../../kernel/audit/auditRows.ts"
 import { readFileSync } from "node:fs"
@@ -55,7 +55,7 @@ const rulesOf = (moved: string, transfers: ReadonlyArray<bigint>): ReadonlyArray
   return compare(claims, view).mismatches.map(({ rule }) => rule)
 }
 
-/** Books after a restore: the settlement's own record knows `aa`, and the ledger carried out `cc`, whose was lost. */
+/** Books after a restore: the settlement's own record has `aa`, and the ledger executed `cc`, whose record was lost. */
 const lostRulesOf = (
   change: { readonly charged?: bigint; readonly moved?: bigint; readonly own?: boolean; readonly endedBy?: string } = {}
 ) => {
@@ -120,7 +120,7 @@ describe("the auditor", () => {
     expect(lostRulesOf({ charged: 90n })).toEqual([1, "fee"])
     expect(lostRulesOf({ own: true })).toEqual([1, "fee"])
     expect(lostRulesOf({ moved: 4n })).toEqual([1, "movement"])
-    // A transaction that nothing names is still one without a record.
+    // A transaction that no record mentions is still one without a record.
     expect(lostRulesOf({ endedBy: "ee" })).toEqual([0, "recorded before sent", "has the ledger's word"])
   })
 

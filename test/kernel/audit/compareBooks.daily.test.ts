@@ -1,5 +1,5 @@
-// The audit beside live traffic: a payment that was in flight while it read is no finding, and each error of the books
-// is one, also where a payment was in flight on the same channel.
+// The audit during live traffic: a payment in flight while it reads is not a finding, and each error of the books is
+// one, even if a payment was in flight on the same channel.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -52,13 +52,13 @@ describe.each(databaseKinds)("the audit beside traffic on %s", (database) => {
         expect(remaining(later)).toEqual([])
         expect(remaining(claims)).toEqual(raced)
         expect(remaining({ ...later, attempts: [] })).toEqual(["recorded before sent", "recorded before sent"])
-        // A number of the channel that no settlement has used, and a channel that nothing has used.
+        // An unused number of a used channel, and an unused channel.
         expect(remaining({ ...later, settlements: later.settlements.slice(0, -1) })).toContain("channel sequence")
         const channels = claims.channels.map((channel) => ({ ...channel, sequence: channel.sequence! - 1n }))
         expect(remaining(later, { ...claims, channels })).toEqual(["channel sequence"])
         const ahead = claims.channels.map((channel) => ({ ...channel, sequence: channel.sequence! + 9n }))
         expect(remaining(later, { ...claims, channels: ahead })).toEqual(["channel sequence"])
-        // Rules that no traffic breaks are not read again.
+        // Rules that traffic cannot break are not read again.
         const settlements = claims.settlements.map((one) => ({ ...one, moved: "1" }))
         expect(remaining(later, { ...claims, settlements })).toEqual(["movement"])
       }).pipe(Effect.provide(platform), Effect.scoped),

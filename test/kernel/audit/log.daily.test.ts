@@ -1,5 +1,5 @@
-// The third side of the audit over a facilitator that worked: ledger, database and log agree; each injected difference
-// is found, in the log's own rows as well, and a published copy shows what a database has lost.
+// The third side of the audit over a facilitator's correct books: ledger, database and log agree. Each injected
+// difference is found, including those in the log's own rows, and a published copy shows the losses of a database.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
@@ -68,7 +68,7 @@ const differences: ReadonlyArray<readonly [rule: string, change: (sides: Sides) 
   ]
 ]
 
-/** A statement by which a person with the database's password would change the log, and the rule that finds it. */
+/** A statement by which a person with the database's password could change the log, and the rule that finds it. */
 const tamperings: ReadonlyArray<readonly [rule: string, statement: string]> = [
   [
     "log commitment",
@@ -123,7 +123,7 @@ const download = (facilitator: Facilitator) =>
     return folder
   })
 
-/** The ledger's RPC, whose first answer comes after something else. */
+/** The ledger's RPC, which runs `first` before its first answer. */
 const rpcAfter = (ledgerUrl: string, first: Effect.Effect<void>) =>
   Effect.gen(function* () {
     let before: Promise<void> | undefined
@@ -167,7 +167,8 @@ describe.each(databaseKinds)("the audit with the log on %s", (database) => {
         expect(compareLog(sides.claims, sides.view, sides.log)).toEqual({ leaves: 3, swept: 0, mismatches: [] })
         for (const [rule, change] of differences)
           expect([rule, rulesOf(change(sides))]).toEqual([rule, expect.arrayContaining([rule])])
-        // While others pay: what is recorded and logged between the audit's readings is no difference of the log.
+        // Other payments in the meantime: recording and logging between the audit's readings make no difference in the
+        // log.
         const paysMeanwhile = Effect.gen(function* () {
           const { body } = yield* facilitator.payment({ payer, payTo: seller, amount: 10_000n })
           expect((yield* facilitator.settle(body)).json).toMatchObject({ success: true })
@@ -182,7 +183,7 @@ describe.each(databaseKinds)("the audit with the log on %s", (database) => {
         expect(examined.logged?.leaves).toBe(3)
         expect(examined.mismatches.filter(({ rule }) => rule.includes("log"))).toEqual([])
         const { sql } = facilitator
-        // Checkpoints follow the leaves; the copy is of one that covers the last outcome.
+        // Checkpoints follow the leaves; the copy is of a checkpoint that covers the last outcome.
         const last = sides.log.outcomes.at(-1)!.index + 1
         yield* eventually(facilitator.ask("/log/checkpoint"), ({ text }) => Number(text.split("\n")[1]) > last)
         const copy = yield* download(facilitator)

@@ -1,4 +1,4 @@
-// Maps of a maximum size: the entry that was not used for the longest time is evicted.
+// Maps with a maximum size: the least recently used entry is evicted.
 import { expect, it } from "@effect/vitest"
 import { BoundedMap } from "../../../kernel/cache/BoundedMap.ts"
 

@@ -1,4 +1,4 @@
-// Caches by name: lookups that found a valid value, those that did not, and entries, of all caches of one name.
+// Caches by name: hits, misses and entries, summed over all caches with the same name.
 import { expect, it } from "@effect/vitest"
 import { LruCache, readCaches } from "../../../kernel/cache/LruCache.ts"
 

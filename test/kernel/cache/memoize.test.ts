@@ -1,4 +1,4 @@
-// What is read of a text once: again for a text that was evicted or is long, and never for another's.
+// Memoized reads of a text: a text that was evicted or is long is read again, and texts are never mixed up.
 import { expect, it } from "@effect/vitest"
 import { memoize } from "../../../kernel/cache/memoize.ts"
 

@@ -1,4 +1,4 @@
-// Notes that are kept with an object.
+// Data that is stored with an object.
 import { describe, expect, it } from "@effect/vitest"
 import { objectSlot } from "../../../kernel/cache/objectSlot.ts"
 

@@ -86,7 +86,7 @@ for (const kind of databaseKinds) {
   })
 }
 
-/** Beside replicas that serve: only a server has those. */
+/** Only with a server can replicas serve at the same time. */
 describe("migrations beside replicas that serve", () => {
   const settings = { database: { statement_timeout_ms: 1_500, lock_timeout_ms: 200 } }
   const database = Database.layer.pipe(
@@ -146,7 +146,7 @@ describe("migrations beside replicas that serve", () => {
             yield* files.rename(`${held}/${file}`, `${folder}/own/${file}`)
           const hasBegun = yield* Deferred.make<void>()
           const isBeaten = yield* Deferred.make<void>()
-          // A payment's transaction: it holds the second table, and asks for the first while the file has that.
+          // A payment's transaction: it holds the second table, and asks for the first while the migration has that.
           const payment = sql.withTransaction(
             Effect.gen(function* () {
               yield* sql`set local lock_timeout = '20s'`

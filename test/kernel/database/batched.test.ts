@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { describe } from "vitest"
 import { batched } from "../../../kernel/database/batched.ts"
 
-/** Statements that wait until they are let go, and what each of them held. */
+/** Statements that wait until they are released, with the contents of each. */
 const makeStatements = Effect.fnUntraced(function* (callsMax: number) {
   const gate = yield* Latch.make()
   const held: Array<ReadonlyArray<string>> = []
@@ -41,7 +41,7 @@ describe("batched calls", () => {
         ["a", "b"],
         ["c", "d", "e"]
       ])
-      // And again, once nothing was under way.
+      // And again, once no statement was running.
       expect(yield* call("f")).toBe("F")
     })
   )

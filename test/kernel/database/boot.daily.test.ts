@@ -1,4 +1,4 @@
-// Migrations come before the listener: a database that they refuse ends the start before any port is asked for.
+// Migrations come before the listener: a database that they refuse ends the start before any port is opened.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Option } from "effect"
@@ -31,7 +31,7 @@ it.live.each(databaseKinds)(
       const refusal = Effect.flip(
         Effect.scoped(startFacilitator({ database, set: [`server.port=${port}`], channels: 1 }))
       )
-      // As it is, everything is made, and only then the port is found taken.
+      // Without the refusal everything is created, and only then the start finds the port taken.
       expect(yield* refusal).toMatchObject({ _tag: "ListenFailed" })
       yield* Effect.provide(
         Effect.flatMap(

@@ -1,5 +1,5 @@
-// A server that admits fewer connections than are asked for, one that stops answering, and background work that takes
-// its time: over HTTP, with a real PostgreSQL of the test's own.
+// A server that admits fewer connections than requested, one that stops answering, and slow background work: over HTTP,
+// with the test's own PostgreSQL.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, Fiber, Latch, Layer, Redacted, Schedule } from "effect"
@@ -22,7 +22,7 @@ const ownServer = (connectionsMax: number) =>
 const sourceOf = (url: string) =>
   Layer.succeed(DatabaseSource, { open: Effect.succeed({ kind: "server" as const, url: Redacted.make(url) }) })
 
-/** The client alone, with settings of its own. */
+/** Only the client, with its own settings. */
 const clientOf = (url: string, settings: Record<string, unknown>) =>
   Effect.map(
     Layer.build(
@@ -171,7 +171,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
           const sleeping = observer.sql`select 1 from pg_stat_activity where wait_event = 'PgSleep'`
           yield* Effect.repeat(sleeping, { until: ({ length }) => length > 0, schedule: Schedule.spaced("10 millis") })
           yield* Fiber.interrupt(working)
-          // The key is free immediately, or the insert waits for it no longer than for a lock.
+          // Either the key is free immediately, or the insert waits at most the lock timeout.
           yield* sql`insert into kept values (1)`
           yield* sql`delete from kept`
           const idle = observer.sql`select 1 from pg_stat_activity where state like 'idle in transaction%'`

@@ -59,7 +59,7 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
     (mode) =>
       Effect.gen(function* () {
         const server = yield* ownServer
-        // In transaction mode far fewer sessions than the replicas have connections.
+        // In transaction mode there are far fewer sessions than connections of the replicas.
         const pooler = yield* poolerOf(server.url, { mode, poolSize: mode === "transaction" ? 4 : 40 })
         const world = yield* startFacilitator({ channels: 1, closeMillis: 250 })
         const shared = {
@@ -113,7 +113,7 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
         const publish = Context.get(one, SqlClient.SqlClient).withTransaction(
           Context.get(one, Facts).publish({ type: "test.happened", version: 1, subject: "s", data: {} })
         )
-        // Once when it begins to listen; after that nothing but a notification wakes it.
+        // Once when it begins to listen; afterwards only a notification wakes it.
         yield* Effect.repeat(publish, {
           until: () => observed >= 3,
           schedule: Schedule.spaced("200 millis")
@@ -145,7 +145,7 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
           consumer: "deaf",
           handle: ([fact]) => Deferred.succeed(received, fact!.subject)
         })
-        // Its first poll is over: it finds nothing more until the next one.
+        // Its first poll is done, so it finds no more facts until the next one.
         yield* Effect.repeat(sql`select 1 from kernel_fact_cursors where consumer = 'deaf'`, {
           until: (rows) => rows.length > 0,
           schedule: Schedule.spaced("20 millis")

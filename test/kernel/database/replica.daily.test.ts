@@ -1,5 +1,5 @@
-// A real streaming replica beside a real PostgreSQL: what discovery and analytics read comes from it while it is fit,
-// from the primary otherwise, and payments never notice.
+// A real streaming replica of a real PostgreSQL: discovery and analytics read from it while it is fit, otherwise from
+// the primary, and payments are never affected.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { PgClient } from "@effect/sql-pg"

@@ -19,7 +19,7 @@ import { canReplicate, startOwnPostgres, startReplica, unprivileged } from "../.
 
 const isPossible = databaseKinds.includes("postgres") && canReplicate()
 const connectionsMax = 120
-/** What is promised is five seconds; a loaded machine gets twice as long. */
+/** The promise is five seconds; a loaded machine gets twice as long. */
 const millisMax = 10_000
 
 const ownServer = Effect.acquireRelease(
@@ -27,7 +27,7 @@ const ownServer = Effect.acquireRelease(
   ({ stop }) => Effect.promise(stop)
 )
 
-/** One statement by a session of its own, as an operator's. */
+/** One statement in a separate session, like an operator's. */
 const operate = (url: string, statement: string) =>
   Effect.orDie(
     Effect.scoped(
@@ -59,7 +59,7 @@ const startReplicas = Effect.fnUntraced(function* (url: string) {
 
 const gauge = (text: string, name: string) => Number(new RegExp(`^${name}(?:{[^}]*})? (.*)$`, "m").exec(text)?.[1])
 
-/** All that a replica says of whether it can settle. */
+/** A replica's statements about whether it can settle. */
 const seen = Effect.fnUntraced(function* (replica: Facilitator, body: unknown) {
   const ready = yield* replica.ask("/health/ready")
   const verified = yield* replica.verify(body)
@@ -92,7 +92,7 @@ const able = {
   verify: [200, true, undefined]
 }
 
-/** Every replica says that nothing can be settled, soon, and that it can once the cause is gone. */
+/** Every replica soon reports that it cannot settle, and that it can once the cause is removed. */
 const expectTruth = Effect.fnUntraced(function* (
   { body, payment, replicas }: Effect.Success<ReturnType<typeof startReplicas>>,
   detail: unknown,
@@ -150,7 +150,7 @@ const relay = (port: () => number) =>
       })
   )
 
-/** A small disk in memory, where this process may mount one. */
+/** A small disk in memory, if this process may mount one. */
 const smallDisk = Effect.acquireRelease(
   Effect.sync(() => {
     const folder = mkdtempSync(join(tmpdir(), "tollkeeper-disk-"))
@@ -246,7 +246,7 @@ describe.skipIf(!isPossible)("a database that accepts no writes", () => {
               try {
                 writeFileSync(`${filler}${share}`, Buffer.alloc(Math.floor(bavail * bsize * share)))
               } catch {
-                // What fits is there.
+                // The part that fits is there.
               }
             }
           }),

@@ -32,7 +32,7 @@ describe("a linked list", () => {
   it("does not retain removed nodes", () => {
     const present = new LinkedList<number>()
     const places = [present.append(1), present.append(2), present.append(3)]
-    // The one between two others knew both.
+    // The middle node was linked with both others.
     for (const place of [places[1]!, places[0]!, places[2]!]) {
       present.remove(place)
       expect([place.previous, place.next]).toEqual([undefined, undefined])

@@ -1,4 +1,5 @@
-// A circuit breaker of one endpoint: what opens it, what its probe keeps away, and what counts as nothing.
+// A circuit breaker of one endpoint: the failures that open it, the calls that its probe blocks, and the outcomes that
+// do not count.
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,4 +1,4 @@
-// Effects with a deadline: the result within it, and what happens to a fiber that exceeds it.
+// Effects with a deadline: the result in time, and the fate of a fiber that exceeds it.
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"

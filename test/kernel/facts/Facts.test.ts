@@ -87,7 +87,7 @@ describeDatabases("the journal of facts", (database, kind) => {
         yield* many(1_001)
         const tooMany = yield* publishedSince("test.happened", all.mark)
         expect([tooMany.published, tooMany.subjects]).toEqual([true, undefined])
-        // The embedded database has one session: nothing else runs while a transaction is open.
+        // The embedded database has one session: no other statement runs while a transaction is open.
         if (kind === "pglite") return
         const [begun, end] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
         const open = yield* Effect.forkScoped(
@@ -262,7 +262,7 @@ describeDatabases("the journal of facts", (database, kind) => {
             let [received, seen] = [0, 0]
             const query = sql`select 1`
             const until = (holds: () => boolean) => Effect.repeat(query, { while: () => !holds() })
-            // The reader's own beat never comes: its clock is moved by ten seconds in all.
+            // The reader's own beat never comes, because its clock moves only ten seconds in total.
             yield* Effect.gen(function* () {
               const reader = yield* Facts
               yield* reader.onPublished(Effect.sync(() => void (received += 1)))

@@ -3,7 +3,7 @@ import { Effect, Fiber, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe, it } from "vitest"
 import { Facts, ServesFacts } from "../../../kernel/facts/Facts.ts"
-import { decodeCursor, encodeCursor } from "../../../kernel/facts/FactsEpoch.ts"
+import { decodeCursor, encodeCursor, resumeAt } from "../../../kernel/facts/FactsEpoch.ts"
 import { SettlementEvents } from "../../../kernel/settlement/operators/SettlementEvents.ts"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { describeDatabases } from "../../support/databases.ts"
@@ -33,7 +33,7 @@ describeDatabases("epochs of the journal", (database) => {
     Layer.provideMerge(database),
     Layer.provideMerge(Supervisor.layer)
   )
-  /** What a standby is promoted with: the facts up to a position, and no trace of the epochs after it. */
+  /** The state of a promoted standby: the facts up to a position, and no trace of the epochs after it. */
   const loseAfter = Effect.fnUntraced(function* (position: bigint, epoch: bigint) {
     const sql = yield* SqlClient.SqlClient
     yield* sql`delete from kernel_facts where position > ${position} or position is null`
@@ -93,7 +93,7 @@ describeDatabases("epochs of the journal", (database) => {
         expect(lost.epoch).toBe(common.epoch)
         const mark = (yield* facts.publishedSince("settlement.recorded", undefined)).mark
         yield* loseAfter(common.end, common.epoch)
-        // The journal grows past what was lost before any client returns.
+        // The journal grows past the lost part before any client returns.
         yield* Effect.forEach([1, 2, 3, 4, 5, 6], (n) => sql.withTransaction(facts.publish(fact(n))))
         const now = yield* facts.end
         expect(now.end).toBeGreaterThan(lost.end)
@@ -101,13 +101,14 @@ describeDatabases("epochs of the journal", (database) => {
         const page = yield* events.after(shop, { epoch: lost.epoch, position: lost.end }, 3)
         expect(page.rewoundTo).toEqual({ epoch: now.epoch, position: common.end })
         expect(page.next).toEqual({ epoch: now.epoch, position: common.end + 3n })
-        // One in common resumes there.
+        // A position in the common part resumes there.
         const early = { epoch: common.epoch, position: common.end - 1n }
         expect(yield* events.after(shop, early, 1)).toMatchObject({
           rewoundTo: undefined,
           next: { position: common.end }
         })
-        // Of an epoch that is not known it is not known where it left the journal: after the one before it began.
+        // For an unknown epoch we do not have the point where it left the journal, so the client resumes after the
+        // previous epoch's beginning.
         const gone = { epoch: common.epoch + 1n, position: lost.end }
         const [known] = yield* sql<{ begins: bigint }>`select begins_after as begins from kernel_journal_epochs
           where epoch = ${common.epoch}`
@@ -143,7 +144,7 @@ describeDatabases("epochs of the journal", (database) => {
         const events = yield* SettlementEvents
         const before = yield* publish(2)
         const woken = yield* events.attend({ principal: "another" })
-        // The first poll of those that wait wakes them all.
+        // The first poll of the waiting streams wakes all of them.
         yield* woken
         const again = yield* Effect.forkScoped(woken)
         yield* loseAfter(before.end - 1n, before.epoch)
@@ -192,12 +193,12 @@ describeDatabases("epochs of the journal", (database) => {
         const sql = yield* SqlClient.SqlClient
         const events = yield* SettlementEvents
         const dumped = yield* publish(5)
-        // Served anew after the dump was made: the dump does not have this epoch.
+        // The server started after the dump was made, so the dump does not have this epoch.
         yield* sql`update kernel_journal_epochs set server = 'the one before'`
         const live = yield* publish(3)
         expect(live.epoch).toBeGreaterThan(dumped.epoch)
         const epochs = sql<{ epoch: bigint }>`select epoch from kernel_journal_epochs order by epoch`
-        // What `pg_restore --clean` does: new tables, then their rows, then their keys.
+        // The steps of `pg_restore --clean`: new tables, then their rows, then their keys.
         yield* sql.withTransaction(
           Effect.gen(function* () {
             yield* sql`create table stashed as select * from kernel_facts where position <= ${dumped.end}`
@@ -209,8 +210,10 @@ describeDatabases("epochs of the journal", (database) => {
           })
         )
         const loading = yield* epochs
-        yield* events.end
+        expect((yield* events.end).epoch).toBe(0n)
         expect(yield* epochs).toEqual(loading)
+        const read = { epoch: live.epoch, position: live.end }
+        expect(resumeAt(read, yield* events.end)).toEqual(read)
         const columns = "at, type, version, subject, data, position, principal"
         yield* sql`insert into kernel_facts (${sql.literal(columns)}) select ${sql.literal(columns)} from stashed`
         yield* sql`drop table stashed`
@@ -220,7 +223,8 @@ describeDatabases("epochs of the journal", (database) => {
           for each row execute function kernel_channels_of_new_epoch()`
         const after = yield* events.end
         expect(after.epoch).toBeGreaterThan(live.epoch)
-        const page = yield* events.after(shop, { epoch: live.epoch, position: live.end }, 5)
+        expect(resumeAt({ ...after, position: after.end + 1n }, after)).toEqual({ epoch: after.epoch, position: 0n })
+        const page = yield* events.after(shop, read, 5)
         expect(page.rewoundTo).toEqual({ epoch: after.epoch, position: dumped.end })
       })
     )

@@ -1,4 +1,4 @@
-// What several parts of the program say of themselves under one name, as readiness shows it.
+// Reports of several parts of the program under one name, as readiness shows them.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Health } from "../../../kernel/health/Health.ts"

@@ -1,5 +1,5 @@
-// JSON from clients: what is accepted, what is refused before it is parsed, and that an error names a position and
-// never the content.
+// JSON from clients: accepted texts, texts that are refused before they are parsed, and errors that contain a position
+// and never the content.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { parseJson, parseJsonWithMembers } from "../../../kernel/http/BoundedJson.ts"

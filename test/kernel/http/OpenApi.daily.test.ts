@@ -1,5 +1,5 @@
-// The description of the interface, held to what the facilitator really takes and answers: every body of this file goes
-// through the schema that the document gives for its route and status.
+// Compares the interface description with the facilitator's real requests and answers: every body of this file is
+// validated against the schema that the document gives for its route and status.
 import { expect, it } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { Context, Effect } from "effect"
@@ -39,7 +39,7 @@ const closed = (value: any): any =>
         }
       : value
 
-/** All but readiness, to which every driver and plugin adds a report of its own. */
+/** All except readiness, to which every driver and plugin adds its own report. */
 const closedBut = (document: any): any => {
   const all = closed(document)
   const { Readiness } = document.components.schemas
@@ -129,14 +129,14 @@ it.live(
       const served = Context.getUnsafe(facilitator.services, RouteClaims as never) as RouteClaims["Service"]
       const routes = served
         .all()
-        // Pages, their files and answers to preflights are no interface.
+        // Pages, their files and answers to preflights are not part of the interface.
         .filter(({ method, rules }) => method !== "OPTIONS" && rules.exposure !== "page")
         .map(({ method, path }) => `${method} ${path.replace(/:([^/]+)/g, "{$1}").replace(/\*$/, "{tile}")}`)
       expect(described.toSorted()).toEqual(routes.toSorted())
       const operations: ReadonlyArray<any> = Object.values(document.paths).flatMap((item: any) => Object.values(item))
       const endless = operations.filter(({ responses }) => !Object.keys(responses).some((status) => status < "300"))
       expect(endless.map(({ operationId }) => operationId)).toEqual(["demoWeather"])
-      // Of each owner there is something: the comparison is of two whole lists.
+      // Each owner has at least one route, because the comparison is of two whole lists.
       for (const one of ["POST /settle", "GET /discovery/search", "GET /analytics/v1/search/missed"])
         expect(routes).toContain(one)
     })
@@ -150,7 +150,7 @@ it.live(
     Effect.gen(function* () {
       const document = (yield* facilitator.ask("/openapi.json")).json
       const errorsOf = verify(closed(document))
-      // A search that a busy machine could not answer with all that it has counts as none: it is asked again.
+      // If a busy machine could not answer a search completely, it does not count and is repeated.
       const isMissed = Effect.map(
         facilitator.ask("/analytics/v1/search/missed"),
         ({ json }) => (json.items as ReadonlyArray<unknown>).length > 0

@@ -1,5 +1,5 @@
-// One declaration of a route: what the router, the document, the reader of its query, the metrics' label and the checks
-// of pages take from it.
+// One declaration of a route, as used by the router, the document, the reader of its query, the metrics' label and the
+// checks of pages.
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"

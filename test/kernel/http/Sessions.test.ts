@@ -1,4 +1,4 @@
-// Sessions of browsers: a cookie that a listed key has signed, for pages of this origin alone.
+// Sessions of browsers: a cookie signed with a listed key, only for pages of this origin.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
@@ -63,7 +63,7 @@ describe("a session", () => {
       sessions.setEnded([{ name: endedName(key, id), untilSeconds }])
       expect([of(mine), of(other)]).toEqual(["None", "Some"])
       expect(sessions.named(request("GET", { cookie: mine }))).toBeUndefined()
-      // Forgotten when it would have ended by itself: the cookie's own end refuses it then.
+      // Dropped at the time when it would have expired anyway: from then on the cookie's own expiry refuses it.
       yield* TestClock.adjust("13 hours")
       sessions.setEnded([])
       expect(of(mine)).toBe("None")

@@ -1,4 +1,4 @@
-// Lists as CSV: what a spreadsheet reads of a report is what the report says.
+// Lists as CSV: a spreadsheet reads the same values as the report contains.
 import { describe, expect, it } from "vitest"
 import { Option } from "effect"
 import { asksForCsv, csvOf } from "../../../kernel/http/csv.ts"

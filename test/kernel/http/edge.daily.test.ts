@@ -1,5 +1,5 @@
-// The edge of the HTTP surface: authentication, rate limits, body validation, and that every answer of the payment
-// routes has the payment's shape, errors included. One facilitator with keys and limits serves the file.
+// The edge of the HTTP surface: authentication, rate limits, body validation, and the payment's shape of every answer
+// of the payment routes, errors included. One facilitator with keys and limits serves the file.
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { request as httpRequest } from "node:http"
@@ -166,7 +166,7 @@ layer(
       expect(metrics.text).toMatch(/tollkeeper_channels_ready(\{[^}]*\})? 3/)
       expect(metrics.text).toMatch(/tollkeeper_ledger_available(\{[^}]*\})? 1/)
       expect(metrics.text).not.toContain("stranger")
-      // However early a payment is refused, its word is counted.
+      // However early a payment is refused, its reason is counted.
       expect(metrics.text).toMatch(
         /tollkeeper_payment_answers_total\{[^}]*operation="verify"[^}]*reason="invalid_request"[^}]*\} [1-9]/
       )
@@ -177,7 +177,7 @@ layer(
     Effect.gen(function* () {
       const { text } = yield* (yield* Open).ask("/metrics")
       const shown = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name))
-      // Those whose labels name what is not there yet: readers, replicas, and the assets of which units were lost.
+      // Metrics with labels of things that do not exist yet: readers, replicas, and the assets of lost units.
       const isLater = /^tollkeeper_(facts|database_replica|batch_store_lost_units)/
       const states = all.filter(({ kind, name }) => kind === "gauge" && !isLater.test(name))
       expect(states.length).toBeGreaterThan(25)
@@ -207,7 +207,7 @@ layer(
           "/health/ready"
         ])
       )
-      // What is to go is marked for one minor version at least; nothing that the specification names is.
+      // A route to be removed is marked for one minor version at least; no route of the specification is marked.
       const operations = Object.values<Record<string, { readonly deprecated?: boolean }>>(json.paths).flatMap((path) =>
         Object.values(path)
       )

@@ -18,7 +18,7 @@ const ask = (path: string, handler: Effect.Effect<HttpServerResponse.HttpServerR
 
 const ok = Effect.succeed(HttpServerResponse.empty({ status: 204 }))
 
-/** What is logged of each request, in order. */
+/** The log lines of each request, in order. */
 const logged = () => {
   const lines: Array<{ message: unknown; annotations: Record<string, any> }> = []
   const logger = Logger.make<unknown, void>(({ fiber, message }) => {

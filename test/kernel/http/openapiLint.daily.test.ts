@@ -1,4 +1,5 @@
-// The described interface, linted by a tool of its users: OpenAPI 3.1, with every plugin of the local profile on.
+// Lints the described interface with a tool that its users use: OpenAPI 3.1, with every plugin of the local profile
+// enabled.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFile } from "node:child_process"

@@ -1,5 +1,4 @@
-// A request's body as it comes in: within the limit, above it with and without saying so, compressed, cut off, too
-// slow.
+// A request's body: within the limit, above it with and without declaring so, compressed, cut off, too slow.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { HttpServerRequest } from "effect/http"

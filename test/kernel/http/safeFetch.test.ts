@@ -14,7 +14,7 @@ const policy: FetchPolicy = {
   redirectsMax: 2
 }
 
-/** A network with these names, whose servers redirect as scripted; it records every dial. */
+/** A network with these names, with scripted redirects; it records every dial. */
 const network = (names: Record<string, ReadonlyArray<string>>, redirects: Record<string, string> = {}) => {
   const dialed: Array<string> = []
   const outbound = Outbound.of({

@@ -27,7 +27,7 @@ const edgeCases: ReadonlyArray<EdgeCase> = JSON.parse(
 const message = new TextEncoder().encode("payload")
 const seed = new Uint8Array(32).fill(7)
 
-/** A signature by an honest key whose R is the identity: S = k·a fits the verification equation. */
+/** A signature by an honest key with the identity as R: S = k·a satisfies the verification equation. */
 const smallR = (publicKey: Uint8Array): Uint8Array => {
   const hashed = native.createHash("sha512").update(seed).digest()
   const scalar = Buffer.from(hashed.subarray(0, 32))
@@ -93,7 +93,7 @@ describe("Ed25519", () => {
       for (const { holds, message, name, publicKey, signature } of edgeCases) {
         const [key, signed] = [bytes(publicKey), bytes(signature)]
         expect([name, verifyEd25519(crypto, key, bytes(message), signed)]).toEqual([name, holds])
-        // What is refused for its form needs no library.
+        // Malformed signatures are refused without a library.
         if (/small|canonical|above/.test(name)) expect([name, hasLedgerForm(key, signed)]).toEqual([name, false])
         // The voucher check of sellers is the same one.
         const address = StrKey.encodeEd25519PublicKey(key)

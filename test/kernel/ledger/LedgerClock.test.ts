@@ -44,9 +44,9 @@ it("the mean close interval ignores a gap without an endpoint", () => {
 
 it("the minimum client close interval includes bursts", () => {
   expect(minClientCloseInterval(steady(5_000, 38))).toBe(5)
-  // Until twice as many ledgers were seen as a client reads, it may have read a burst before them.
+  // Until twice as many ledgers were seen as a client reads, the client may have read a burst before them.
   for (const seen of [0, 3, 19, 37]) expect(minClientCloseInterval(steady(5_000, seen))).toBe(1)
-  // Ten ledgers in one poll, and everything since then slower than before: a client computes with their mean.
+  // Ten ledgers in one poll, and slower ones since then: a client computes with their mean.
   const burst = [...steady(1_000, 28), poll(10, 500)]
   expect(meanCloseInterval([...burst, ...steady(1_200, 19)])).toBeGreaterThan(1.1)
   expect(minClientCloseInterval([...burst, ...steady(1_200, 10)])).toBe(9.5 / 19)
@@ -66,7 +66,7 @@ it("resting ledgers with close times ahead count at their active interval", () =
   const catchingUp = steady(2_000, 20, 1)
   expect([meanCloseInterval(catchingUp), activeCloseInterval(catchingUp)]).toEqual([2, 1])
   expect([activeCloseInterval([]), activeCloseInterval(steady(5_000, 2))]).toEqual([1, 1])
-  // A burst whose close times run ahead is no slower pace, nor a faster one.
+  // A burst with close times ahead is neither a slower nor a faster interval.
   expect(activeCloseInterval([...steady(1_000, 17), poll(20, 200, 20), poll(8, 200, 8)])).toBe(1)
   expect(activeCloseInterval(steady(5_000, 20, 0))).toBe(0.1)
 })
@@ -91,16 +91,16 @@ it("close intervals stay within 0.1 and 60 seconds", () => {
   expect(minClientCloseInterval(steady(1))).toBe(0.1)
 })
 
-/** A node whose answer a test sets: a ledger's sequence, or silence. */
+/** A node with an answer that a test sets: a ledger's sequence, or silence. */
 interface Node {
   sequence: number | undefined
-  /** Unix seconds; default five seconds a ledger. */
+  /** Unix seconds; default five seconds per ledger. */
   closedAt?: number
-  /** Answers that are given first, once each. */
+  /** Earlier answers, given once each. */
   once?: Array<number>
   /** Never answers. */
   hangs?: boolean
-  /** Answers so much later. */
+  /** Delay of its answers. */
   slowMillis?: number
   fees: bigint | undefined
   asked: number
@@ -285,7 +285,7 @@ describe("while no payment is in progress", () => {
     expect(yield* clock.isAttended).toBe(false)
   })
 
-  /** Lets ledgers close until one has that was not polled. */
+  /** Lets ledgers close until one closes that was not polled. */
   const behind = Effect.fnUntraced(function* (node: Node, clock: LedgerClock["Service"]) {
     for (let i = 0; i < 20 && (yield* clock.now).sequence === node.sequence; i++) yield* close(1, [node], 1)
     expect((yield* clock.now).sequence).toBeLessThan(node.sequence!)
@@ -449,7 +449,7 @@ describe("while no payment is in progress", () => {
         yield* close(6, [node])
         expect(received).toBeGreaterThan(before)
         expect((yield* clock.now).sequence).toBeLessThan(100)
-        // What was measured there says nothing of what a client has read here.
+        // Earlier measurements do not describe what a client has read here.
         expect((yield* clock.now).fastestSecondsPerLedger).toBe(1)
       })
     )
@@ -745,7 +745,7 @@ describe("head selection with several endpoints", () => {
     Effect.gen(function* () {
       for (const place of [0, 1]) {
         const [wrong, good] = [nodeAt(1_000_100), nodeAt(100)]
-        // Both say the same of the time: only the number is wrong.
+        // Both report the same time: only the number is wrong.
         Object.assign(wrong, { closedAt: 500 })
         Object.assign(good, { closedAt: 500 })
         yield* following(place === 0 ? [wrong, good] : [good, wrong], (clock) =>

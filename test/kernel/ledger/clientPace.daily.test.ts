@@ -1,6 +1,6 @@
-// An official client reckons an end by the plain mean of the last twenty ledgers, in which a friendbot's burst counts.
-// The ledger's own pace leaves it out, or has not seen it: a burst is at first a ledger far ahead, after which the pace
-// is measured anew. The client's payment is an honest one all the same.
+// An official client computes an expiry with the plain mean of the last twenty ledgers, which includes a friendbot's
+// burst. The ledger clock's own interval excludes the burst, or has not seen it: a burst is at first a ledger far
+// ahead, after which the interval is measured again. The client's payment must be accepted anyway.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
@@ -16,8 +16,8 @@ const secondsOfClient = ({ ledgerUrl }: Facilitator) =>
 type Parties = Pick<Parameters<Facilitator["payment"]>[0], "payer" | "payTo">
 
 /**
- * Verifies a payment a ledger, each as far ahead as an official client would let it reach, and says how many of them
- * read the shortest pace.
+ * Verifies one payment per ledger, each with the largest expiry that an official client would use, and returns how many
+ * of them read the shortest interval.
  */
 const fastReadings = (facilitator: Facilitator, by: Parties, ledgers: number) =>
   Effect.gen(function* () {
@@ -28,7 +28,7 @@ const fastReadings = (facilitator: Facilitator, by: Parties, ledgers: number) =>
       const { body } = yield* facilitator.payment({ ...by, amount: 10n, maxTimeoutSeconds: 300, secondsPerLedger })
       expect((yield* facilitator.verify(body)).json).toMatchObject({ isValid: true })
       shortest += secondsPerLedger === 1 ? 1 : 0
-      // A loaded machine reads as often as an idle one: what a client reads lasts for some ledgers alone.
+      // A loaded machine must read as often as an idle one, because a client's reading is only valid for some ledgers.
       yield* Effect.sleep(Math.max(0, beganAt + 1_120 - performance.now()))
     }
     return shortest

@@ -1,4 +1,4 @@
-// Which of several endpoints is right, as a pure function of what they answer.
+// Selects the right one of several endpoints, as a pure function of their answers.
 import { describe, expect, it } from "vitest"
 import { type HeadState, initialHead, selectHead, unfitEndpoints } from "../../../kernel/ledger/headSelection.ts"
 import type { LatestLedger } from "../../../kernel/ledger/LedgerRpc.ts"

@@ -1,5 +1,5 @@
-// A facilitator on a machine whose clock is wrong, beside a ledger whose clock is right: what is bounded in time is
-// bounded by the ledger's time, so a payment settles all the same.
+// A facilitator on a machine with a wrong clock and a ledger with a correct one: time limits use the ledger's time, so
+// a payment settles anyway.
 import { expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { Base64 } from "effect/encoding"

@@ -1,5 +1,5 @@
 // The ledger's RPC as a foreign server that may be slow, silent, wrong or lying: which answers are accepted, which
-// endpoint is asked next, what is never sent twice. Every answer here comes over HTTP from a scripted server.
+// endpoint is asked next, which calls are never sent twice. Every answer here comes over HTTP from a scripted server.
 import { describe, expect, it } from "@effect/vitest"
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Duration, Effect, Layer, Metric, Option } from "effect"
@@ -202,7 +202,7 @@ describe("endpoint selection", () => {
 describe("unreliable providers", () => {
   const refused = (status: number, headers: Record<string, string> = {}): Said => ({ raw: "<html>", status, headers })
 
-  /** Answers by the script of each call, the last for ever. */
+  /** Answers each call by the script; the last answer repeats. */
   const inOrder = (...answers: ReadonlyArray<Said>) => {
     let calls = 0
     return () => answers[Math.min(calls++, answers.length - 1)]!
@@ -279,7 +279,7 @@ describe("unreliable providers", () => {
         yield* startScriptedRpc({ getLatestLedger: "silence" }),
         yield* startScriptedRpc({ getLatestLedger: latest(4) })
       ]
-      // Longer than this test may take: the silent one is not waited for.
+      // Longer than this test may take: the silent one must not delay the result.
       const reported = yield* patient(
         [silent, good],
         (rpc) => Effect.forEach(["first", "second", "third"], () => rpc.latestLedger),
@@ -294,7 +294,7 @@ describe("unreliable providers", () => {
     Effect.gen(function* () {
       const server = yield* startScriptedRpc({ getFeeStats: "silence" })
       server.script["getLatestLedger"] = () => ({
-        // The second question, after the one for the network.
+        // The second request, after the one for the network.
         raw: gzipSync(JSON.stringify(Object.assign({ jsonrpc: "2.0", id: 2 }, latest(4)))),
         headers: { "content-encoding": "gzip" }
       })
@@ -463,7 +463,7 @@ describe("a transaction's outcome", () => {
       })
       // A meta that cannot be read takes nothing from the status.
       if (answer._tag === "Included") expect(Option.isNone(answer.executed.transfers)).toBe(true)
-      // Of a bumped one the fee is the bump's; the inner result states none, or what the first bid would have cost.
+      // For a bumped transaction the fee is the bump's; the inner result contains none, or the cost at the first bid.
       const bumped = Base64.encode(
         xdr.TransactionResult.schema.encode({
           feeCharged: 654n,

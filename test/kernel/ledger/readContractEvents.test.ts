@@ -13,7 +13,7 @@ const item = (ledger: number, changes: object = {}) => ({
   value: base64(encodeValue(i128Value(BigInt(ledger)))),
   ...changes
 })
-/** A node that answers page after page, and what it was asked. */
+/** A node that answers page after page, and the requests that it received. */
 const node = (...pages: ReadonlyArray<object>) => {
   const asked: Array<any> = []
   const read = readContractEvents((method, params, answer) => {

@@ -1,5 +1,5 @@
-// The network under a running facilitator: reset, so that its ledgers begin again at a low number; and an endpoint that
-// reports a ledger a million ahead. Neither needs a restart, over HTTP and with nothing replaced.
+// The network under a running facilitator: it is reset, so that its ledgers begin again at a low number, and an
+// endpoint reports a ledger a million ahead. Neither needs a restart. Over HTTP, with nothing replaced.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { createServer } from "node:http"

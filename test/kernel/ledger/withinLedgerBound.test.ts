@@ -1,4 +1,4 @@
-// No answer counts for a ledger that is not believed.
+// An answer for an untrusted ledger does not count.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"

@@ -1,5 +1,5 @@
-// Verify asks what settle's admission asks: each refusal that settle gives before it leases a channel, in one table. A
-// budget's refusal says when it ends.
+// Verify makes the same checks as settle's admission: each refusal that settle gives before it leases a channel, in one
+// table. A refusal because of the budget reports when it ends.
 import { expect, it } from "@effect/vitest"
 import { Context, Duration, Effect } from "effect"
 import { describe } from "vitest"
@@ -83,7 +83,7 @@ const rows: ReadonlyArray<Row> = [
         const fault = parseFault("drop=1")
         if (typeof fault === "string") throw new Error(fault)
         yield* facilitator.ledger.setFaults([fault])
-        // Recorded, and not merely busy for the whole timeout.
+        // Recorded, and not only busy for the whole timeout.
         const { body } = yield* pay
         yield* eventually(facilitator.settle(body), ({ status }) => status !== 503)
       }),
@@ -108,7 +108,7 @@ describe.each(databaseKinds)("admission on %s", (database) => {
     "verify and settle refuse $refusal alike",
     ({ arrange, reasons, set, status }) =>
       Effect.gen(function* () {
-        // What is open stays open for longer than a busy machine takes to ask twice.
+        // An open settlement stays open longer than a busy machine needs for two requests.
         const facilitator = yield* startFacilitator({ database, set, closeMillis: 1_000 })
         const payer = yield* facilitator.account()
         const payTo = (yield* facilitator.account(0n)).publicKey()
@@ -124,7 +124,7 @@ describe.each(databaseKinds)("admission on %s", (database) => {
           expect([undefined, payer.publicKey()]).toContain(answer.json.payer)
           if (status === 200) expectReset(answer)
         }
-        // Nothing is held for it.
+        // It holds no channel.
         expect(yield* facilitator.sql`select 1 from kernel_channels where leased_until > clock_timestamp()`).toEqual([])
       }).pipe(Effect.scoped),
     240_000

@@ -1,6 +1,6 @@
-// What a payment asks of others: the calls to the ledger's RPC and the statements to the database that are made for one
-// request, counted by the spans of its trace, so that neither grows unseen. What the follower asks for all payments
-// together is not in it.
+// The cost of a payment at other services: the calls to the ledger's RPC and the statements to the database for one
+// request, counted by the spans of its trace, so that an increase is noticed. The follower's requests for all payments
+// together are not included.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Tracer } from "effect"
@@ -8,7 +8,7 @@ import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 
-/** Every span that is made, by the id of its trace. */
+/** Every span, by the id of its trace. */
 const recording = () => {
   const names = new Map<string, Array<string>>()
   const tracer = Tracer.make({
@@ -23,7 +23,7 @@ const recording = () => {
   return { names, tracer }
 }
 
-/** Another base64 of the same transaction whose signature, its last bytes but for the envelope's end, is another. */
+/** Re-encodes the transaction with a wrong signature, whose bytes are the last ones before the envelope's end. */
 const withBadSignature = (body: any) => {
   const copy = structuredClone(body)
   const bytes = Buffer.from(copy.paymentPayload.payload.transaction, "base64")
@@ -45,7 +45,7 @@ describe.each(databaseKinds)("the cost of a payment on %s", (database) => {
         const seller = (yield* world.account(0n)).publicKey()
         const honest = () => world.payment({ payer, payTo: seller, amount: 10_000n })
         let traces = 0
-        /** Asks under a trace of its own, and says what was asked of others in it. */
+        /** Sends a request with its own trace, and returns the calls to other services in it. */
         const costOf = Effect.fnUntraced(function* (path: "/verify" | "/settle", body: unknown) {
           const traceId = (++traces).toString(16).padStart(32, "a")
           const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` }
@@ -85,8 +85,8 @@ describe.each(databaseKinds)("the cost of a payment on %s", (database) => {
           expect(cost).toMatchObject({ said: { success: true }, calls: ["simulateTransaction", "sendTransaction"] })
           statements.push(cost.statements)
         }
-        // One each: the lookup, whether the budget has room (read once a second), the channel, the record, the answer
-        // to sending, the outcome, its delivery. A starved machine polls once more for one of them.
+        // One each: the lookup, the check of the budget (read once a second), the channel, the record, the answer to
+        // the submission, the outcome, its delivery. On a starved machine one of them polls once more.
         expect(Math.min(...statements)).toBeLessThanOrEqual(7)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
     },

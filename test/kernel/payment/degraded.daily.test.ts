@@ -1,5 +1,5 @@
-// The payment routes while something is missing: no channel, no budget, a silent ledger, a ledger that takes its time
-// or loses transactions. Unknown is never failed, busy is never stored, and what was answered stays true.
+// The payment routes while something is missing: no channel, no budget, a silent ledger, a ledger that is slow or loses
+// transactions. Unknown is never failed, busy is never stored, and an answer stays true.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -25,7 +25,7 @@ const errors = (facilitator: Facilitator, ...texts: ReadonlyArray<string>) =>
 
 const identified = (id: string) => ({ extensions: { "payment-identifier": { info: { required: false, id } } } })
 
-/** A machine that is busy for the whole settle timeout answers busy, and has kept nothing. */
+/** A machine that is busy for the whole settle timeout answers busy, and has stored nothing. */
 const isTaken = ({ status }: { readonly status: number }) => status !== 503
 
 describe.each(databaseKinds)("on %s", (database) => {

@@ -1,5 +1,5 @@
-// Which callers are given a success, over HTTP on each database of the run: one of them, whatever the buyer adds to its
-// payment; again only for the seller's own Idempotency-Key; and the next caller when the answer did not leave.
+// Which callers get a success, over HTTP on each database of the run: one of them, whatever the buyer adds to its
+// payment; repeated only for the seller's own Idempotency-Key; and the next caller if the answer was not sent.
 import { expect, layer } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, Fiber, Latch, Layer } from "effect"
@@ -82,7 +82,7 @@ const delivery = Effect.fnUntraced(function* (payTo: string) {
   return row!
 })
 
-/** Sends a settle over a connection of its own; `drop` closes it before any answer is read. */
+/** Sends a settle over a separate connection; `drop` closes it before any answer is read. */
 const sendSettle = (url: string, body: unknown) =>
   Effect.sync(() => {
     const { hostname, port } = new URL(url)

@@ -1,5 +1,5 @@
-// Verify of an authorization whose settlement has ended, on each database of the run: not valid, whatever a simulation
-// would still say. A success that was not delivered is in `resend.daily.test.ts`.
+// Verify of an authorization with an ended settlement, on each database of the run: not valid, whatever a simulation
+// would return. A success that was not delivered is tested in `resend.daily.test.ts`.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, Layer } from "effect"
@@ -98,7 +98,7 @@ describe.each(databaseKinds)("verify on %s", (database) => {
         const second = yield* startFacilitator({ ...shared, ledgerUrl: first.ledgerUrl })
         const ended = { isValid: false, invalidReason: "settle_ledger_transaction_failed" }
         expect((yield* second.verify(body)).json).toMatchObject(ended)
-        // What was read once is known of the authorization, also where it comes without its identifier.
+        // A cached outcome applies to the authorization even without its identifier.
         const bare: any = structuredClone(body)
         delete bare.paymentPayload.extensions
         expect((yield* second.verify(bare)).json).toMatchObject(ended)

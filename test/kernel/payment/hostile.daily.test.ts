@@ -1,4 +1,4 @@
-// What a stranger, an extension or a defect may do to the payment routes, on each database of the run: the answer keeps
+// Attempts of a stranger, an extension or a defect at the payment routes, on each database of the run: the answer keeps
 // its shape, the payment its outcome.
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, Scope } from "effect"

@@ -1,5 +1,5 @@
-// What a body may say, over HTTP on each database of the run: text that no database stores is refused before any query,
-// and an error inside an extension rejects that extension and nothing else.
+// The contents of a body, over HTTP on each database of the run: text that no database stores is refused before any
+// query, and an error inside an extension only rejects that extension.
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { describe } from "vitest"

@@ -26,7 +26,7 @@ const observing = Effect.fnUntraced(function* (
   return yield* Effect.forkChild(header, { startImmediately: true })
 })
 
-/** What the header says, once it is there; None while it is waited for. */
+/** The value of the header once it is there; None until then. */
 const said = (fiber: Fiber.Fiber<Option.Option<string>>) => {
   const exit = fiber.pollUnsafe()
   if (exit?._tag !== "Success") return exit

@@ -47,7 +47,7 @@ const makeGate = () => {
   }
 }
 
-/** Asks again while the outcome is not known: how long a ledger takes is no matter here. */
+/** Asks again while the outcome is unknown, since the time for a ledger is irrelevant here. */
 const settle = Effect.fnUntraced(function* (facilitator: Facilitator, body: unknown, headers: Record<string, string>) {
   while (true) {
     const answer = yield* facilitator.settle(body, headers)
@@ -121,7 +121,7 @@ describe.each(databaseKinds)("with two keys on %s", (database) => {
         expect([conflict.status, conflict.json.errorReason]).toEqual([409, "payment_identifier_conflict"])
         expect(conflict.json.transaction).toBe(first.json.transaction)
         expect(conflict.json.errorMessage).toMatch(/is settled/)
-        // Of one that failed, with no transaction of it on the ledger, no hash is named.
+        // A failed settlement without a transaction on the ledger has no hash in its answer.
         yield* facilitator.sql`update kernel_settlements set state = 'failed', ended_by = null,
           reason = 'settle_ledger_transaction_failed' where inner_hash = ${first.json.transaction}`
         const failed = yield* facilitator.settle(elsewhere(body), shop)

@@ -22,7 +22,7 @@ const keys = { FACILITATOR_API_KEYS: "shop:the-secret-of-the-shop,other:the-secr
 const identified = (id: string) => ({ extensions: { "payment-identifier": { info: { required: false, id } } } })
 const used = "settle_ledger_already_settled"
 
-/** Holds the outcomes of payments back while it is closed. */
+/** Delays the outcomes of payments while it is closed. */
 const makeGate = () => {
   const latch = Latch.makeUnsafe(true)
   return {
@@ -46,7 +46,7 @@ const isSettled = (facilitator: Facilitator, transaction: string) =>
     ([row]) => row?.state === "settled"
   )
 
-/** Settles a payment whose caller receives pending, and gives its hash once the payment has settled. */
+/** Settles a payment whose caller receives pending, and returns its hash once the payment has settled. */
 const settleUndelivered = Effect.fnUntraced(function* (facilitator: Facilitator, gate: Gate, body: unknown) {
   yield* gate.close
   const pending = yield* facilitator.settle(body, shop)
@@ -222,7 +222,7 @@ describe.each(databaseKinds)(
           yield* settling.sql`delete from kernel_settlements`
           // A process with an empty cache of outcomes, as after a restore.
           const facilitator = yield* startFacilitator({ ...shared, ledgerUrl: settling.ledgerUrl })
-          // Also while too little of its life is left for another settlement.
+          // Also if too little of its life is left for another settlement.
           const last = Math.max(paid.expirationLedger, unpaid.expirationLedger) + 1
           const refused: Array<string> = []
           const { ledger } = settling.ledger
@@ -233,7 +233,7 @@ describe.each(databaseKinds)(
             if (status !== 503 && json.isValid !== true) refused.push(json.invalidReason)
             const about = yield* facilitator.verify(unpaid.body)
             if (about.status === 503 || about.json.isValid === true) continue
-            // What is about to expire is no refusal for good: a lost transaction of it may still land.
+            // A payment that is about to expire is not refused permanently: a lost transaction of it may still land.
             const asked = yield* facilitator.settle(unpaid.body)
             if (ledger.latest.sequence < unpaid.expirationLedger) early.push(asked.status)
             if (early.length > 0) yield* settling.ledger.close

@@ -1,4 +1,4 @@
-// What a hook may add to a success, and that a broken, slow, large or invalid one changes nothing else.
+// The extensions that a hook may add to a success; a broken, slow, large or invalid one changes nothing else.
 import { expect, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
@@ -97,7 +97,7 @@ it.effect("an event of a success has the same members; of anything else, or wher
     expect(yield* eventExtensions(extensions, "settlement.settled", settled!)).toEqual({
       extensions: { a: { info: 1 } }
     })
-    // What was read later than the event says nothing of it.
+    // Data read after the event does not describe it.
     expect(yield* eventExtensions(extensions, "settlement.recorded", settled!)).toEqual({})
     expect(yield* eventExtensions(extensions, "settlement.settled", open!)).toEqual({})
   }).pipe(Effect.scoped, Effect.provide(Extensions.layer))

@@ -1,5 +1,5 @@
-// What surrounds a payment and must not affect it: extensions that are slow, broken or verbose, search that is down, a
-// database that is gone; and what a payment option may carry beside its terms.
+// Surroundings that must not affect a payment: slow, broken or verbose extensions, an unavailable search, an
+// unavailable database; and the members that a payment option may have in addition to its terms.
 import { expect, it, layer } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
 import { Context, Deferred, Effect, Layer, Redacted } from "effect"

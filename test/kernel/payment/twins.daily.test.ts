@@ -1,4 +1,4 @@
-// Identical requests of one principal at the same time, and requests to a facilitator whose database does not answer,
+// Concurrent identical requests of one principal, and requests to a facilitator with a database that does not answer,
 // on each database of the run: one settles, the others receive its outcome, and none waits forever.
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Latch } from "effect"
@@ -18,7 +18,7 @@ const cast = Effect.fnUntraced(function* (facilitator: Facilitator, usdcUnits?: 
   return { payTo, pay }
 })
 
-/** Stops the work at a step until it is opened, and says when the first has come. */
+/** Stops the work at a step until it is opened, and signals when the first request arrives. */
 const gateAt = (expected: Step) => {
   const latch = Latch.makeUnsafe(false)
   const come = Deferred.makeUnsafe<void>()

@@ -1,4 +1,4 @@
-// Verify of a payment that has settled and whose success was not delivered: settle gives it once, and records that.
+// Verify of a settled payment with an undelivered success: settle gives it once, and records that.
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { Budget } from "../../../kernel/budget/Budget.ts"

@@ -9,7 +9,7 @@ import { Settlements } from "../../../kernel/settlement/store/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { channelName, emptyStore, endLeases, newSettlement, storeLayer, takeOne } from "./store.ts"
 
-/** The leases of one more replica over the same database, and how it stops in order. */
+/** The leases of one more replica over the same database, and its orderly stop. */
 const replica = Effect.gen(function* () {
   const scope = yield* Scope.make()
   const services = yield* Layer.buildWithScope(Layer.fresh(Leases.layer), scope)
@@ -35,7 +35,7 @@ for (const kind of databaseKinds) {
           yield* sql`update kernel_leases set until = clock_timestamp() - interval '1 millisecond'
         where name = 'settlements'`
           expect(yield* second.leases.hold("settlements", Duration.seconds(10))).toBe(true)
-          // Half of its lease is over, the longer one of an embedded database too.
+          // Half of its lease is over, even of the longer one of an embedded database.
           yield* TestClock.adjust("301 seconds")
           expect(yield* first.leases.hold("settlements", Duration.seconds(10))).toBe(false)
           const [lease] = yield* sql<{ fence: bigint }>`select fence from kernel_leases where name = 'settlements'`
@@ -97,7 +97,7 @@ for (const kind of databaseKinds) {
           yield* settlements.record(newSettlement(1, held!))
           yield* endLeases
           yield* store.release(held!)
-          // Only the three that nothing holds come back, each under a new fence.
+          // Only the three free ones come back, each with a new fence.
           const again = yield* Effect.forEach(Array.from({ length: 4 }), () => takeOne)
           expect(
             again

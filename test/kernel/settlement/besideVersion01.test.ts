@@ -1,5 +1,5 @@
-// Replicas of version 0.1 and of today over one database. The statements of 0.1 are copied here: it names one
-// principal, ends a settlement in the budget of the principal that the row names, and knows no column that came after
+// Replicas of version 0.1 and of the current version over one database. The statements of 0.1 are copied here: it has
+// one principal, ends a settlement in the budget of the row's principal, and does not use any column that came after
 // migration 0004. `npm run upgrade -- --from REF` tests the same with the old program itself.
 import { expect, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
@@ -14,19 +14,19 @@ const keyless = { owner: "anonymous", source: "ip:192.0.2.1", keyed: false }
 const bob = { owner: "key:bob", source: "key:bob", keyed: true }
 const lease = Effect.map(takeOne, Option.getOrThrow)
 
-/** Records as today. */
+/** Records with the current version. */
 const recordToday = Effect.fnUntraced(function* (number: number, principal = keyless) {
   const { record } = yield* Settlements
   expect(yield* record(newSettlement(number, yield* lease, { principal }))).toEqual({ _tag: "Recorded" })
 })
 
-/** Ends as today. */
+/** Ends with the current version. */
 const endToday = (number: number, state: "settled" | "expired" = "settled") =>
   Effect.flatMap(Settlements, ({ resolve }) =>
     resolve(idOf(number), outcomeOf(state, { transaction: state === "settled" ? hashOf(`a${number}`) : undefined }))
   )
 
-/** What 0.1 did when it recorded. */
+/** Records like 0.1. */
 const recordOld = (number: number, principal = "ip:192.0.2.1", stroops = 50_000n) =>
   inTransaction(
     Effect.gen(function* () {
@@ -84,7 +84,7 @@ interface EndedOld {
   readonly stroops: bigint
 }
 
-/** What 0.1 did to the budget of the principal that the row names, found or not. */
+/** How 0.1 changed the budget of the row's principal, found or not. */
 const commitOld = Effect.fnUntraced(function* (row: EndedOld, reserved: bigint, charged: bigint) {
   const sql = yield* SqlClient.SqlClient
   yield* sql`update kernel_sponsor_budget set reserved_stroops = reserved_stroops - ${reserved}::int8,
@@ -95,7 +95,7 @@ const commitOld = Effect.fnUntraced(function* (row: EndedOld, reserved: bigint, 
     where day = ${row.day}::date and keyed = ${row.keyed} and shard = ${row.shard}`
 })
 
-/** What 0.1 did when a settlement ended: from `from`, charged what was not charged `before`. */
+/** Ends like 0.1: from `from`; charges the amount that was not charged `before`. */
 const endOld = (number: number, state: string, charged: bigint, from: "open" | "unresolved" = "open", before = 0n) =>
   inTransaction(
     Effect.gen(function* () {
@@ -110,7 +110,7 @@ const endOld = (number: number, state: string, charged: bigint, from: "open" | "
     })
   )
 
-/** What is reserved and charged, by principal; the totals say the same. */
+/** Reserved and charged amounts by principal; asserts that the totals agree. */
 const spent = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { all, own } = yield* books

@@ -1,5 +1,5 @@
-// A start with a thousand settlements without an outcome, on as many channels. The program answers first and follows
-// them then; what the ledger has decided meanwhile is found automatically, and the channels come back.
+// A start with a thousand settlements without an outcome, on as many channels. The program first answers and then
+// follows them. The ledger's decisions in the meantime are found automatically, and the channels come back.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option, Schedule } from "effect"
@@ -31,7 +31,7 @@ it.live(
         channels: count,
         set: [`limits.max_pending_settlements=${2 * count}`]
       })
-      /** Something with the program's database, while the program does not run. */
+      /** Uses the program's database while the program does not run. */
       const withDatabase = <A, E>(use: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>) =>
         Effect.scoped(
           Effect.flatMap(SqlClient.SqlClient, use).pipe(
@@ -101,7 +101,7 @@ it.live(
       process.stdout.write(
         `ready after ${Math.round(millis)} ms with ${count} open settlements, ${Math.round(idle.millis)} ms without\n`
       )
-      // On a machine that is busy with other things, a second more than a start that has nothing to follow.
+      // On a busy machine, at most a second more than a start without settlements to follow.
       expect(millis).toBeLessThan(Math.max(readyMillisMax, idle.millis + 1_000))
       // A payment settles as soon as one channel is back.
       const payer = yield* world.account()

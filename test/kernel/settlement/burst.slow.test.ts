@@ -1,5 +1,6 @@
-// Two hundred concurrent payments over ten channels, on a ledger of one second. A caller without a channel in time is
-// asked to retry, and retries; at the end each payment has ended once, and the buyers' money is where the answers say.
+// Two hundred concurrent payments over ten channels, on a ledger that closes every second. A caller without a channel
+// in time is asked to retry, and retries. At the end each payment has ended once, and the buyers' balances match the
+// answers.
 import { expect, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import process from "node:process"

@@ -1,5 +1,5 @@
 // Many requests for one payment, on one replica and on two over one database: one payment, one success, and no false
-// answer. And clients that disconnect: what was recorded is finished without them.
+// answer. And clients that disconnect: a recorded payment is finished without them.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Deferred, Effect, Fiber, Latch, Layer } from "effect"
@@ -44,8 +44,8 @@ const payment = (facilitator: Facilitator, id: string) =>
   })
 
 /**
- * Holds the end of a payment back until all of its callers but those that wait for it were answered: they were there at
- * the same time.
+ * Delays the outcome of a payment until all of its callers except the waiting ones were answered, so that they are
+ * concurrent.
  */
 const makeGate = Effect.fnUntraced(function* (waiting: number) {
   const open = yield* Latch.make()

@@ -1,6 +1,6 @@
-// The program, killed without warning at each named step of the money path, over a ledger that lives on, on each
-// database of the run. Started again, it finishes what was recorded and drops what was not: the payment ends once, and
-// its caller receives its success once, or once more where the process died between the answer and its confirmation.
+// The program, killed without warning at each named step of the money path, over a ledger that continues, on each
+// database of the run. After a restart, it finishes recorded payments and drops the others: the payment ends once, and
+// its caller receives its success once, or twice if the process died between the answer and its confirmation.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Context, Effect, FileSystem, Layer, Redacted } from "effect"
@@ -22,7 +22,7 @@ const postJson = async (url: string, body: unknown, headers: Record<string, stri
       body: JSON.stringify(body)
     })
     const json: any = await response.json()
-    // What a dead process was sending is pending until the others can count it as dead.
+    // An answer that a dead process was sending is pending until the others can count the process as dead.
     if (response.status !== 503 && json.errorReason !== "settle_ledger_transaction_status_unknown") return json
     await new Promise((resolve) => setTimeout(resolve, 250))
   }
@@ -44,7 +44,7 @@ const answered: ReadonlyArray<Step> = ["afterAnswer", "afterConfirm"]
 const used = "settle_ledger_already_settled"
 const key = { "idempotency-key": "k".repeat(64) }
 
-/** The variables by which a program of its own uses the database; the embedded one is in its state folder. */
+/** The variables with which a separate program uses the database; the embedded one is in its state folder. */
 const databaseOf = Effect.fnUntraced(function* (kind: DatabaseKind) {
   if (kind === "pglite") return {}
   const opened = yield* Context.get(yield* Layer.build(sourceLayer(kind)), DatabaseSource).open

@@ -1,5 +1,5 @@
-// What a settlement may cost the sponsor: the ceilings of resource fee, bid and both together hold for every bid, and
-// what is reserved is the most that could be charged.
+// The cost of a settlement to the sponsor: the ceilings of resource fee, bid and both together hold for every bid, and
+// the reservation is the maximum possible charge.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { parseFault } from "../../../plugins/ledger-local/node/parseFault.ts"

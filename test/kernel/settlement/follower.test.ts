@@ -1,4 +1,4 @@
-// The follower over ports that a test holds in its hands: what it asks of the ledger, and what it does to the store.
+// The follower over ports that a test controls: its requests to the ledger, and its changes to the store.
 import { expect, it } from "@effect/vitest"
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Duration, Effect, Layer } from "effect"
@@ -67,20 +67,20 @@ interface World {
   readonly transaction?: (hash: string) => TransactionAnswer | undefined
   readonly channelState?: Partial<Omit<SettlementSnapshot, "ledger">>
   readonly scanned?: ReadonlyArray<ReturnType<typeof executed>>
-  /** What was scanned has this envelope, and uses the authorization as promised. */
+  /** The scanned transaction has this envelope, and uses the authorization as promised. */
   readonly spending?: typeof spendingEnvelope.envelope
   readonly former?: { readonly channels?: ReadonlyArray<string>; readonly sponsors?: ReadonlyArray<string> }
-  /** Undefined: something interrupts it. */
+  /** Undefined: the effect is interrupted. */
   readonly resolves?: (outcome: Outcome) => ResolveAnswer | undefined
   readonly adds?: boolean
   /** The channel that is free. */
   readonly lease?: ChannelLease
-  /** How long asking and writing take. */
+  /** Duration of requests and writes. */
   readonly stay?: Duration.Input
   readonly nonceOf?: (name: string) => { readonly address: string; readonly nonce: bigint }
 }
 
-/** How many are at something at a time, at most; each stays for so long. */
+/** Maximum number of concurrent operations; each takes `stay`. */
 const makeCrowd = (stay: Duration.Input) => {
   let [now, most] = [0, 0]
   const join = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -92,7 +92,7 @@ const makeCrowd = (stay: Duration.Input) => {
   return { join, most: () => most }
 }
 
-/** Runs turns of the follower over a world for a while, and returns what it did. */
+/** Runs turns of the follower over a world for a while, and returns its actions. */
 const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longest: Duration.Input = "10 seconds") {
   const asked: Array<string> = []
   const sent: Array<string> = []
@@ -363,10 +363,10 @@ describe("the follower", () => {
       // No channel is free: nothing is signed, and the next turn tries again.
       const { lease: _, ...none } = world
       expect(yield* follow(none, 50, "1 millis")).toMatchObject({ ended: [], signed: [], sent: [], given: [] })
-      // It has changed since it was read: the lease is given back.
+      // It has changed since it was read: the lease is released.
       const beaten = yield* follow({ ...world, adds: false }, 50, "1 millis")
       expect([beaten.given, beaten.sent]).toEqual([["one on 40 as inner anew", "released"], []])
-      // Not for ever, and not under another sponsor.
+      // Not without limit, and not with another sponsor.
       const often = yield* follow({ ...world, records: [overtaken({ attemptCount: 13 })] }, 50, "1 millis")
       expect(often.ended.map(([, { state }]) => state)).toEqual(["failed"])
       const rotated = yield* follow({ ...world, records: [overtaken({ sponsor: "former" })] }, 50, "1 millis")

@@ -26,7 +26,7 @@ const typesOf = ({ sql }: Facilitator) =>
     (all) => all.map(({ type }) => type.replace("settlement.", ""))
   )
 
-/** Holds what a facilitator's channels sent until it is let go. */
+/** Holds the submissions of a facilitator's channels until it is released. */
 const hold = Effect.fnUntraced(function* (facilitator: Facilitator) {
   const found = yield* facilitator.sql<{ address: string }>`select address from kernel_channels`
   const channels = new Set(found.map(({ address }) => address))
@@ -41,7 +41,7 @@ const hold = Effect.fnUntraced(function* (facilitator: Facilitator) {
   })
 })
 
-/** Settles payments whose recipient has no trustline when they land; then it has one again. */
+/** Settles payments to a recipient that has no trustline when they land; afterwards it has one again. */
 const failed = Effect.fnUntraced(function* (
   facilitator: Facilitator,
   tampers: ReadonlyArray<{ readonly nonce?: bigint; readonly expiryOffset?: number }>

@@ -1,4 +1,4 @@
-// Settlements and what the ledger says of them, as small as deciding needs them.
+// Minimal settlements and ledger answers for tests of decisions.
 import { Option } from "effect"
 import type { ExecutedTransaction } from "../../../kernel/ledger/Executed.ts"
 import type {
@@ -30,7 +30,7 @@ export const attempt = (changes: Partial<Attempt> = {}): Attempt => ({
   ...changes
 })
 
-/** One that a node answered with a refusal and that none ever took. */
+/** An attempt that a node refused and that none ever accepted. */
 export const refused = (sentCode: string, changes: Partial<Attempt> = {}): Attempt =>
   attempt({ sentStatus: "Error", sentCode, taken: false, ...changes })
 

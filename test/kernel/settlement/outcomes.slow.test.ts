@@ -1,6 +1,6 @@
-// Payments whose end is not the ordinary one, through a whole facilitator and the embedded ledger: refused, dropped,
-// outbid, cancelled, overtaken, expired, spent elsewhere, lost and found again. Each leaves channels, budgets and rows
-// as they should be.
+// Payments with unusual outcomes, through a whole facilitator and the embedded ledger: refused, dropped, outbid,
+// cancelled, overtaken, expired, spent elsewhere, lost and found again. Each leaves channels, budgets and rows in the
+// right state.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -68,7 +68,8 @@ describe("a payment", () => {
     "an unrecorded payment is found on the ledger and delivered once [S87, S93]",
     () =>
       Effect.gen(function* () {
-        // Five times as long, for a machine that starves: a lost payment that has expired meanwhile is refused as such.
+        // Five times as long, for a starved machine: a lost payment that has expired by then is refused for that
+        // reason.
         const facilitator = yield* start({ closeMillis: 1_000 })
         const { pay, payTo } = yield* parties(facilitator)
         const named = yield* pay("lost-with-the-database")
@@ -197,7 +198,7 @@ describe("a payment", () => {
     "a payment whose channel sequence was used is rebuilt on the new one",
     () =>
       Effect.gen(function* () {
-        // Two facilitators that know nothing of each other, with one set of channels: what must never be run.
+        // Two independent facilitators with one set of channels: a forbidden setup.
         const environment = { SPONSOR_SECRET: Keypair.random().secret() }
         const facilitator = yield* start({ channels: 1, environment })
         const other = yield* start({ channels: 1, environment, ledgerUrl: facilitator.ledgerUrl })
@@ -291,7 +292,7 @@ describe("a payment", () => {
         expect(answers.map(({ json }) => json.success)).toEqual(bodies.map(() => true))
         expect(yield* facilitator.balance(payTo)).toBe(price * BigInt(bodies.length))
         expect(asked["getTransactions"]).toBeGreaterThan(0)
-        // One that stays unseen for several ledgers, on a busy machine, is asked for by its hash beside that.
+        // On a busy machine, one that stays unseen for several ledgers is additionally requested by its hash.
         expect(asked["getTransaction"]).toBeLessThan(bodies.length)
         asked = {}
         // A provider without the method: each is asked for by its hash.

@@ -1,4 +1,4 @@
-// Payments whose transaction failed, or whose hash is hidden, through a whole facilitator and the embedded ledger: the
+// Payments with a failed transaction, or with a hidden hash, through a whole facilitator and the embedded ledger: the
 // answer follows the actual transfer, in whichever transaction it happened.
 import { expect, it } from "@effect/vitest"
 import { Keypair, StrKey } from "@stellar/stellar-sdk"
@@ -31,7 +31,7 @@ const recorded = (facilitator: Facilitator, count: number) =>
 const channelsOf = ({ sql }: Facilitator) =>
   Effect.map(sql<{ address: string }>`select address from kernel_channels`, (rows) => rows.map((row) => row.address))
 
-/** Holds what a facilitator's channels sent until it is let go. */
+/** Holds the submissions of a facilitator's channels until it is released. */
 const hold = Effect.fnUntraced(function* (facilitator: Facilitator) {
   const channels = new Set(yield* channelsOf(facilitator))
   let isHeld = true
@@ -53,7 +53,7 @@ const nextLedgers = (facilitator: Facilitator, count: number) => {
   )
 }
 
-/** A node that knows no transaction by its hash. */
+/** A node that finds no transaction by its hash. */
 const hideHashes = {
   onRpc: (method: string) =>
     method === "getTransaction"

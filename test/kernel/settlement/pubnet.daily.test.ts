@@ -1,5 +1,5 @@
-// Pubnet: a process that serves it starts only when every condition holds, and lists all that do not in one error. The
-// ledger here is an embedded one that takes pubnet's passphrase, which no profile and no command can ask for.
+// Pubnet: a process for it starts only if every condition holds, and lists all unmet ones in one error. The ledger here
+// is an embedded one with pubnet's passphrase, which no profile and no command can configure.
 import { expect, layer } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Asset, Keypair } from "@stellar/stellar-sdk"
@@ -104,7 +104,7 @@ class Database extends Context.Service<Database, Layer.Layer<DatabaseSource>>()(
   ).pipe(Layer.provide(sourceLayer(databaseKinds.at(-1)!)))
 }
 
-/** What a start says that does not come to be. */
+/** The message of a refused start. */
 const refusalOf = (departure: Departure) =>
   Effect.gen(function* () {
     const exit = yield* Effect.exit(Effect.scoped(start(departure)))
@@ -166,7 +166,7 @@ layer(Layer.merge(Ledger.layer(passphrase), Layer.merge(Database.layer, NodeServ
       Effect.gen(function* () {
         const said = yield* refusalOf(departure)
         expect(said).toMatch(sentence)
-        // Its own sentence, and no other; a sponsor that is not funded has no channels either.
+        // Only its own sentence; a sponsor without funds has no channels either.
         expect(said).toMatch(/may not serve pubnet: \(1\) /)
         expect(said.includes("(2)")).toBe(sentence.source.includes("holds 0"))
       })

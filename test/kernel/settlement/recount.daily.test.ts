@@ -1,5 +1,5 @@
-// The operator's figures of open settlements, channels, budgets and rates, against a plain count: random histories by
-// the real repository, each step of which is kept in a list beside it.
+// Compares the operator's figures of open settlements, channels, budgets and rates with a plain count: random histories
+// by the real repository, with each step also kept in a list.
 import { expect, layer } from "@effect/vitest"
 import { Duration, Effect, Layer, Option } from "effect"
 import { describe } from "vitest"

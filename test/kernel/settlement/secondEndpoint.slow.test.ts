@@ -1,5 +1,5 @@
-// A facilitator with two RPC endpoints, one of which may lie or stay silent: a settlement ends only as both show it, or
-// says that one endpoint alone showed it.
+// A facilitator with two RPC endpoints, one of which may lie or stay silent: a settlement ends only if both show it, or
+// its record notes that only one endpoint showed it.
 import { expect, it } from "@effect/vitest"
 import { Networks, TransactionBuilder } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -44,7 +44,7 @@ const rows = ({ facilitator: { sql } }: Stage) =>
     select state, reason, confirmations, inner_hash from kernel_settlements order by recorded_at`
   )
 
-/** Takes submissions, passes none on, and reports each as a success: with the result of an earlier payment. */
+/** Accepts submissions, forwards none, and reports each as a success, with the result of an earlier payment. */
 const forging = (like: { readonly resultXdr: string; readonly resultMetaXdr: string }): Lie => {
   const envelopes: Array<string> = []
   return (method, params, truth) => {

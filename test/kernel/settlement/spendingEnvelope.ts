@@ -1,4 +1,4 @@
-// The envelope of a transaction of a channel of ours, in its sponsor's fee bump.
+// The envelope of a transaction on one of our channels, in its sponsor's fee bump.
 import { Keypair } from "@stellar/stellar-sdk"
 import { cancelTransaction, withSignatures } from "../../../kernel/stellar/Envelope.ts"
 import { bumpWithSignature, feeBump } from "../../support/feeBump.ts"

@@ -1,4 +1,4 @@
-// A sponsor that cannot pay, and a network that asks too much: settling is busy immediately and verifying decides
+// A sponsor that cannot pay, and a network that is too expensive: settling is busy immediately and verifying decides
 // nothing, no channel is leased and nothing is stored, operators see it, and it recovers automatically.
 import { expect, it } from "@effect/vitest"
 import { Account, Asset, Keypair, Networks, Operation, TransactionBuilder } from "@stellar/stellar-sdk"
@@ -22,7 +22,7 @@ const accountOf = (facilitator: Facilitator, address: string) =>
     ({ accounts }) => accounts.get(address)!
   )
 
-/** The sponsor gives away all but so much. */
+/** Moves the sponsor's money away, except this amount. */
 const drain = Effect.fnUntraced(function* (facilitator: Facilitator, sponsor: Keypair, keepStroops: bigint) {
   const { balanceStroops, sequence } = yield* accountOf(facilitator, sponsor.publicKey())
   const other = yield* facilitator.account(0n)
@@ -115,7 +115,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         yield* expectBusy(facilitator, payment.body, short)
         const [finding] = yield* findingsOf(facilitator)
         expect(finding).toMatchObject({ check: "sponsor", state: "fault", detail: short })
-        // The local profile's faucet funds it by itself.
+        // The local profile's faucet funds it automatically.
         expect(yield* sponsorOf(facilitator).unfunded).toEqual(Option.none())
         yield* Effect.promise(() => askFriendbot(facilitator.ledgerUrl, sponsor.publicKey()))
         yield* eventually(accountOf(facilitator, sponsor.publicKey()), (account) => account.balanceStroops > 10n ** 10n)

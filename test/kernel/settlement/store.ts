@@ -41,7 +41,9 @@ export const takeOne = Effect.gen(function* () {
 
 export const channelName = (number: number): string => `channel-${number}`
 
-/** How suites over it run: what rests between its statements does so by the machine's clock, which no test moves. */
+/**
+ * Options for suites over the repository: pauses between its statements use the machine's clock, which no test moves.
+ */
 export const byMachineClock = { timeout: "240 seconds", excludeTestServices: true } as const
 
 /** A database with the repository, channel store, budget and leases over it. */
@@ -66,8 +68,8 @@ export const storeLayer = (kind: DatabaseKind, limits: Partial<LimitValues> = {}
   )
 
 /**
- * Empties the database and puts as many ready channels into it, each of which rested longer than the next. Their last
- * used number is 100.
+ * Empties the database and adds this many ready channels, each idle longer than the next. Their last used number is
+ * 100.
  */
 export const emptyStore = Effect.fnUntraced(function* (channels: number) {
   const sql = yield* SqlClient.SqlClient
@@ -80,7 +82,7 @@ export const emptyStore = Effect.fnUntraced(function* (channels: number) {
     from generate_series(0, ${channels - 1}::int) n`
 })
 
-/** Lets every lease run out that is not a hold. */
+/** Expires every lease except holds. */
 export const endLeases = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   Effect.asVoid(
     sql`update kernel_channels set leased_until = clock_timestamp() - interval '1 second'
@@ -91,7 +93,7 @@ export const endLeases = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 export const idOf = (number: number): string => `00000000-0000-4000-a000-${String(number).padStart(12, "0")}`
 export const hashOf = (text: string): string => text.padEnd(64, "0")
 
-/** A process that lives, from `emptyStore`, and its claims. */
+/** A living process, from `emptyStore`, and its claims. */
 export const aProcess = "this-process"
 let claims = 0n
 export const claimOf = (number: number, process = aProcess): DeliveryClaim => ({
@@ -165,7 +167,7 @@ export interface Books {
   readonly committed: bigint
 }
 
-/** What the budget's rows add up to: by principal, and in all. */
+/** The sums of the budget's rows: by principal, and in total. */
 export const books = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [own] = yield* sql<Books>`select coalesce(sum(reserved_stroops), 0)::int8 as reserved,

@@ -1,5 +1,6 @@
-// The signer refuses what the kernel would not have built, for any caller: each departure from a valid settlement,
-// cancellation and sponsor's transaction separately. And the vault: where secrets come from and that none leaks.
+// The signer refuses everything that the kernel would not have built, for any caller: each deviation from a valid
+// settlement, cancellation and sponsor's transaction separately. And the vault: the sources of secrets, without any
+// leak.
 import { describe, expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Keypair, Networks, TransactionBuilder } from "@stellar/stellar-sdk"
@@ -283,6 +284,10 @@ describe("a transaction of the sponsor's own", () => {
     ["that creates a stranger's account", sponsors([{ _tag: "Create", account: stranger, balanceStroops: 1n }])],
     ["that pays a stranger", sponsors([{ _tag: "Fund", account: stranger, amountStroops: 1n }])],
     ["that merges a channel into a stranger", sponsors([{ _tag: "Merge", account: channel, into: stranger }])],
+    [
+      "that moves the balance of the sponsor in use",
+      sponsors([{ _tag: "Drain", account: sponsor.publicKey(), to: stranger, amountStroops: 1n }])
+    ],
     [
       "that merges the sponsor into a channel",
       sponsors([{ _tag: "Merge", account: sponsor.publicKey(), into: channel }])

@@ -1,5 +1,5 @@
-// The sponsor's own authorization: given for exactly one call that a scheme has named, and recognized again in a
-// settlement by its signature alone. Every departure is refused.
+// The sponsor's own authorization: given for exactly one call that a scheme has named, and recognized in a settlement
+// only by its signature. Every deviation is refused.
 import { describe, expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Address, Keypair, nativeToScVal, Networks, TransactionBuilder } from "@stellar/stellar-sdk"

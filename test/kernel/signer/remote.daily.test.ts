@@ -1,6 +1,6 @@
-// Keys held by another machine: the protocols of Vault, AWS KMS, Google Cloud KMS and of our own signer, against
-// servers that authenticate callers as the real ones do; a whole facilitator whose sponsor is such a key; and what
-// callers receive while the signer does not sign.
+// Keys on another machine: the protocols of Vault, AWS KMS, Google Cloud KMS and of our own signer, against servers
+// that authenticate callers as the real ones do; a whole facilitator whose sponsor is such a key; and the answers to
+// callers while the signer does not sign.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Exit, Option, Redacted, Schedule } from "effect"
@@ -97,7 +97,7 @@ describe.each(kinds)("an account whose key is held by %s", (kind) => {
       const signers = yield* startSigners
       const other = Keypair.random().publicKey()
       expect(Exit.isFailure(yield* Effect.exit(open(kind, signers.url, stranger[kind])))).toBe(true)
-      // The address is believed, the signature is not.
+      // The address is trusted, the signature is not.
       const promised = yield* open(kind, signers.url, signerEnvironment, other)
       expect((yield* Effect.exit(promised.sign(hash)))._tag).toBe("Failure")
     }).pipe(Effect.scoped)
@@ -131,7 +131,7 @@ describe.each(kinds)("an account whose key is held by %s", (kind) => {
         const leased = facilitator.sql`select 1 from kernel_channels where leased_until > clock_timestamp()`
         const fences = facilitator.sql`select address, fence from kernel_channels order by address`
         signers.setFault(kind === "https" ? "wrong" : "refuses")
-        // The first one finds out, and gives its channel back; nothing is recorded.
+        // The first one detects it, and releases its channel; nothing is recorded.
         const first = yield* facilitator.settle(held)
         expect([first.status, first.json.errorReason]).toEqual([503, "settle_ledger_temporarily_unavailable"])
         expect(yield* rows).toEqual([{ count: 1 }])

@@ -1,5 +1,5 @@
-// Seeds in a sealed file: what opens it, and that no seed is taken from two places. Its key takes a second to derive,
-// which is what it is for.
+// Seeds in a sealed file: the passphrases that open it, and the rule that no seed comes from two places. Deriving its
+// key deliberately takes a second.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Keypair } from "@stellar/stellar-sdk"

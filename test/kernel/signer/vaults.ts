@@ -1,4 +1,4 @@
-// A vault of settings that a test gives, with secrets of its own.
+// A vault with settings from a test and separate secrets.
 import { NodeServices } from "@effect/platform-node"
 import { Keypair, Networks } from "@stellar/stellar-sdk"
 import { Layer, Option, Redacted } from "effect"

@@ -76,7 +76,7 @@ describe("readEnvelope", () => {
   })
 
   it("refuses a large text before it is decoded", () => {
-    // A text of which only the length can be read: reading a character fails.
+    // A text with a readable length only: reading a character fails.
     const ofLength = (length: number) =>
       new Proxy(
         {},
@@ -121,8 +121,8 @@ describe("readEnvelope", () => {
 })
 
 /**
- * Bytes of an envelope whose one argument is a vector in a vector, `depth` times, written by hand since no encoder goes
- * so deep.
+ * Bytes of an envelope with one argument, a vector in a vector, `depth` times, written by hand since no encoder goes so
+ * deep.
  */
 const deepEnvelope = (depth: number): Uint8Array => {
   const u32 = (...values: ReadonlyArray<number>) =>

@@ -1,4 +1,4 @@
-// Which version of credentials is written, by the protocol of the network that is to take them.
+// The written version of credentials depends on the protocol of the receiving network.
 import { Address, buildAuthorizationEntryPreimage, Keypair, xdr } from "@stellar/stellar-sdk/base"
 import { describe, expect, it } from "vitest"
 import { addressCredentials } from "../../../kernel/stellar/addressCredentials.ts"

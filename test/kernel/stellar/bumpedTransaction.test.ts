@@ -1,4 +1,4 @@
-// What is sent has the bytes and the hashes that the values of the XDR give, and the official library reads it.
+// A submitted transaction has the bytes and hashes of its XDR values, and the official library reads it.
 import { describe, expect, it } from "@effect/vitest"
 import { Keypair, Networks, TransactionBuilder } from "@stellar/stellar-sdk"
 import { xdr } from "@stellar/stellar-sdk/base"

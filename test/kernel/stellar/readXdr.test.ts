@@ -1,5 +1,5 @@
-// The kernel's XDR reader beside the SDK's: the same values of every type that the kernel reads, and the same bytes
-// refused, over random values of the SDK's own schemas that are then corrupted. A failure prints its seed.
+// Compares the kernel's XDR reader with the SDK's: the same values of every type that the kernel reads, and the same
+// bytes refused, over random values of the SDK's own schemas that are then corrupted. A failure prints its seed.
 import { describe, expect, it } from "@effect/vitest"
 import { xdr } from "@stellar/stellar-sdk/base"
 import { bytesOfBase64 } from "../../../kernel/stellar/base64.ts"
@@ -96,7 +96,7 @@ const nestedOf = (roll: Roll, schema: any, depth: number, isDeep: boolean): unkn
   }
 }
 
-/** What a reader says of bytes. */
+/** A reader's result for bytes. */
 const reported = (read: () => unknown) => {
   try {
     return { value: read() }
@@ -120,7 +120,7 @@ const spoilt = (roll: Roll, bytes: Uint8Array): Uint8Array => {
   }
 }
 
-/** One value of a type, as it was written and as it may come. */
+/** One value of a type, as it was written, and corrupted. */
 const compare = (codec: Codec & { readonly kind: string }, seed: number) => {
   const roll = dice(seed)
   const bytes = codec.encode(valueOf(roll, codec) as never)
@@ -129,7 +129,7 @@ const compare = (codec: Codec & { readonly kind: string }, seed: number) => {
     const sent = spoilt(roll, bytes)
     const ours = reported(() => readXdr(codec, sent))
     expect(ours, `seed ${seed}, spoilt ${i}`).toEqual(reported(() => codec.decode(sent)))
-    // What is accepted has one encoding: the bytes that came.
+    // Accepted bytes are the only encoding of their value.
     if (ours !== "refused") expect(codec.encode((ours as { value: never }).value), `seed ${seed}`).toEqual(sent)
   }
 }

@@ -1,4 +1,4 @@
-// What goes for its age goes by two clocks: a replica whose machine is years fast deletes nothing and hides nothing.
+// Expiry by age uses two clocks: a replica on a machine that is years ahead deletes nothing and hides nothing.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -14,7 +14,7 @@ import { skewedClock } from "../../support/skewedClock.ts"
 
 const years = 3 * 365 * 86_400_000
 
-/** Rows that a sweep may take, and resources that are shown. */
+/** Rows that a sweep may delete, and resources that are shown. */
 const kept = Effect.fnUntraced(function* ({ ask, sql }: Facilitator) {
   const [rows] = yield* sql<
     Record<"active" | "analytics" | "budget" | "facts" | "observations" | "sales" | "settlements", number>
@@ -52,7 +52,7 @@ it.live("a replica with a fast clock deletes nothing and marks nothing stale", (
     const after = yield* kept(right)
     expect(after).toEqual({ ...before, facts: expect.any(Number) })
     expect(after.facts).toBeGreaterThanOrEqual(before.facts)
-    // What it sees itself it sees today, and nothing is put off for years on every replica.
+    // It dates its own observations today, and postpones nothing for years on any replica.
     const again = yield* declaring(fast, { payer, payTo, url: "http://127.0.0.1:9/almanac" })
     expect((yield* fast.settle(again)).json).toMatchObject({ success: true })
     const other = yield* declaring(fast, { payer, payTo, url: "http://127.0.0.1:9/calendar" })

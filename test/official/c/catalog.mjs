@@ -1,7 +1,7 @@
-// What the official extension package declares and what its discovery client reads. One program: it prints one line
-// with every declaration of its helpers, as a server's extension completes them at request time; then each line of
-// standard input, `{ id, list }` or `{ id, search }`, is asked of the facilitator in the first argument with
-// `withBazaar`, one line an answer.
+// The declarations of the official extension package and the results of its discovery client. One program: it prints
+// one line with every declaration of its helpers, as a server's extension completes them at request time. Then it sends
+// each line of standard input, `{ id, list }` or `{ id, search }`, with `withBazaar` to the facilitator in the first
+// argument, and prints one line per answer.
 import { HTTPFacilitatorClient } from "@x402/core/server"
 import { bazaarResourceServerExtension, declareDiscoveryExtension, withBazaar } from "@x402/extensions"
 import { createInterface } from "node:readline"

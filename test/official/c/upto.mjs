@@ -1,7 +1,7 @@
 // A metered seller and its buyers, from the official packages of this folder and the example's two schemes. The handler
-// names what was used with the package's own `setSettlementOverrides`, in raw units. Settings come as JSON in the first
-// argument, `{ facilitator, rpc, payTo, network, asset, max }`; each line of standard input, `{ id, secret, used }`, is
-// one purchase, and each answer is one line. Ends when standard input ends.
+// sets the used amount with the package's own `setSettlementOverrides`, in raw units. Settings come as JSON in the
+// first argument, `{ facilitator, rpc, payTo, network, asset, max }`; each line of standard input, `{ id, secret, used
+// }`, is one purchase, and each answer is one line. Ends when standard input ends.
 import { HTTPFacilitatorClient } from "@x402/core/server"
 import { paymentMiddleware, setSettlementOverrides, x402ResourceServer } from "@x402/express"
 import { wrapFetchWithPayment, x402Client, x402HTTPClient } from "@x402/fetch"

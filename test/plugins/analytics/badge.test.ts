@@ -1,4 +1,4 @@
-// Badges: what each says of a listing's public figures, and that no text becomes markup.
+// Badges show a listing's public figures, and escape every text.
 import { describe, expect, it } from "vitest"
 import { badgeOf, badgeSvg } from "../../../plugins/analytics/badge.ts"
 

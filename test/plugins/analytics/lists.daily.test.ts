@@ -1,5 +1,5 @@
-// The lists of the pages: what a filter keeps, that pages by cursor hold each row once in every order, what a word
-// leads to, and how a range compares with the one before it; over the real fact reader.
+// The lists of the pages, over the real fact reader: filters, pages by cursor that contain each row once in every
+// order, the search's results for a word, and the comparison of a range with the previous one.
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { rangeOf } from "../../../plugins/analytics/reports/Pulse.ts"
@@ -195,7 +195,8 @@ describeDatabases(
             expect(yield* kinds(`${payerOf(1).slice(0, 6)}…${payerOf(1).slice(-6)}`)).toEqual([`account ${payerOf(1)}`])
             expect(yield* kinds("usdc")).toEqual(["asset CUSDC"])
             expect(yield* kinds("nothing like it")).toEqual([])
-            // Reasons by their code in either spelling, a part of it or its words; amounts as people write them.
+            // Reasons by their code in either spelling, by a part of it or its words; amounts in the form people write
+            // them.
             const budget = "reason settle_ledger_sponsor_budget_exceeded"
             for (const words of ["settle_stellar_sponsor_budget_exceeded", "sponsor_budget", "Fee budget used"])
               expect(yield* kinds(words)).toEqual([budget])
@@ -212,7 +213,7 @@ describeDatabases(
 
             yield* world.identify("order_2026-0001-a", hashOf(4))
             expect(yield* kinds("order_2026-0001-a")).toEqual([`settlement ${hashOf(4)}`])
-            // The whole of it, as it was sent: neither a beginning nor another case.
+            // Only the whole identifier as sent: neither a beginning nor another case.
             expect(yield* kinds("order_2026-0001")).toEqual([])
             expect(yield* kinds("ORDER_2026-0001-A")).toEqual([])
 

@@ -153,7 +153,7 @@ for (const database of databaseKinds) {
                 .sort()
             ).toEqual(payers.map((pair) => pair.publicKey()).sort())
 
-            // What is internal stays here.
+            // Internal fields are not published.
             const discovery = (yield* facilitator.ask("/discovery/resources")).text
             for (const word of ['"id"', "provenance", "settlement_count", "decisions", "facilitator_id"])
               expect(discovery).not.toContain(word)

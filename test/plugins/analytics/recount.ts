@@ -144,8 +144,8 @@ export const historyOf = (
         amount = settled ? meant : 0n
       }
     }
-    // The URL's listing is used only when it belongs to this recipient; otherwise the catalog resolves what a declared
-    // payment was for.
+    // The URL's listing counts only for its own recipient; otherwise the catalog resolves the purchase of a declared
+    // payment.
     let found = listing !== undefined && listing.payTo === payTo ? listing : undefined
     if (status === "success" && found === undefined && random.next() < 0.3) {
       found = random.pick(listings)

@@ -1,5 +1,5 @@
-// Every route of the interface, read as two tenants: whatever a route answers, no answer to one key holds a word of the
-// other key's payments. The routes come from the claims of the process, so one that is added is read too.
+// Reads every route of the interface as two tenants: no answer to one key contains data of the other key's payments.
+// The routes come from the process's own claims, so an added route is read too.
 import { expect, it } from "@effect/vitest"
 import { Context, Effect } from "effect"
 import { RouteClaims } from "../../../kernel/plugin/Routes.ts"
@@ -40,7 +40,7 @@ const pay = Effect.fnUntraced(function* (facilitator: Facilitator, tenant: Tenan
 
 type Paid = Effect.Success<ReturnType<typeof pay>>
 
-/** Requests of a route that name the things of a tenant wherever the route has a place for them. */
+/** Requests of a route with a tenant's data in every place that the route has for it. */
 const requestsOf = (path: string, { hash, identifier, payTo, payer }: Paid): ReadonlyArray<string> => {
   const filled = [payer, payTo].map((address) =>
     path.replace(":address", address).replace(":hash", hash).replace(":id", "1").replace(/\*$/, "x")
@@ -62,7 +62,7 @@ const requestsOf = (path: string, { hash, identifier, payTo, payer }: Paid): Rea
   return [...new Set(filled)].flatMap((one) => queries.map((query) => one + query))
 }
 
-/** What a stream holds up to its first pause. */
+/** A stream's content up to its first pause. */
 const untilQuiet = async (response: Response): Promise<string> => {
   let text = ""
   for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
@@ -111,7 +111,7 @@ it.live(
               for (const csv of path.startsWith("/analytics") ? [false, true] : [false]) {
                 const { status, text } = yield* read(facilitator, request, secrets[tenant], csv)
                 expect([request, status < 500 || path.startsWith("/health")]).toEqual([request, true])
-                // What the request itself named may be repeated.
+                // The answer may repeat data from the request itself.
                 const found = paid[others[tenant]].words.filter(
                   (word) => text.includes(word) && !request.includes(word)
                 )

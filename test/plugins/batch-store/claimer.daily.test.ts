@@ -1,4 +1,4 @@
-// The claimer against the ledger: what it claims for a seller, and claims that do not fit one transaction.
+// The claimer against the ledger: its claims for a seller, and claims that do not fit one transaction.
 import { assert, describe, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -7,22 +7,22 @@ import type { BatchChannel } from "../../support/batchBuyer.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
 import { type DatabaseKind, databaseKinds } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
+import { trust } from "../../support/trust.ts"
 import { startReceiver } from "../webhooks/receiver.ts"
 import { startBatch } from "../x402-batch/world.ts"
 
 const apiKey = "shop-secret-0123456789"
-const otherKey = "other-secret-0123456789"
 const environment = {
-  FACILITATOR_API_KEYS: `shop:${apiKey},other:${otherKey}`,
+  FACILITATOR_API_KEYS: `shop:${apiKey}`,
   BATCH_AUTHORIZER_SECRET: "a secret for the authorizers of this test"
 }
 const secret = "a-secret-that-signs-webhooks"
 const network = "ledger:testnet"
-/** A claim of two channels costs some 30,000 stroops, one of three 36,000. */
+/** A claim of two channels costs about 30,000 stroops, a claim of three 36,000. */
 const fees = "{max_resource_fee_stroops: 33000, max_inclusion_fee_stroops: 10000, max_total_fee_stroops: 43000}"
 const count = 4
 
-/** A facilitator that settles for anyone, and one with the store, which watches each second. */
+/** A facilitator that settles for anyone, and another with the store, which checks each second. */
 const watchedWorld = Effect.fnUntraced(function* (database: DatabaseKind) {
   const first = yield* startBatch({ channels: 5, closeMillis: 500 })
   const hook = yield* startReceiver({ secret })
@@ -42,9 +42,9 @@ const watchedWorld = Effect.fnUntraced(function* (database: DatabaseKind) {
   const options = { facilitator: store.url, apiKey, network }
   const { address } = yield* Effect.promise(() => remoteAuthorizer(options))
   const { payTo } = yield* first.seller
-  const open = Effect.fnUntraced(function* (authorizer: string) {
+  const open = Effect.fnUntraced(function* (authorizer: string, receiver = payTo) {
     const payer = yield* first.account(1_000n)
-    const made = batch.channel(payer, payTo, Keypair.random(), { receiverAuthorizer: authorizer })
+    const made = batch.channel(payer, receiver, Keypair.random(), { receiverAuthorizer: authorizer })
     const payload = yield* Effect.promise(() => batch.deposit(made, 1_000n, 1n))
     const { json, text } = yield* first.settled(batch.body(made, payload, 1n))
     assert.strictEqual(json.success, true, text)
@@ -103,7 +103,7 @@ for (const database of databaseKinds)
             assert.strictEqual(json.success, true, text)
             return made
           })
-          // A receiver's first claim makes its entry, which alone costs more than this store may pay.
+          // A receiver's first claim creates its entry, which by itself costs more than this store may pay.
           const key = Keypair.random()
           const own: BatchChannel = { ...(yield* open(key.publicKey())), receiverAuthorizer: key }
           const claim = batch.claim([{ channel: own, max: 1n, total: 1n }])
@@ -145,11 +145,15 @@ for (const database of databaseKinds)
       "answers a withdrawal that another seller's record would hide",
       () =>
         Effect.gen(function* () {
-          const { address, batch, first, open, payTo, record, withdraw } = yield* watchedWorld(database)
-          // The buyer's accomplice records its channel with a larger voucher.
+          const { address, batch, first, open, payTo, record, store, withdraw } = yield* watchedWorld(database)
           const channel = yield* open(address)
           yield* record(apiKey, channel, batch.voucher(channel, 100n), "100")
-          yield* record(otherKey, channel, batch.voucher(channel, 900n), "900")
+          // The buyer's accomplice has a record of it, of a version that took it, with a larger voucher.
+          const { maxClaimableAmount, signature } = batch.voucher(channel, 900n)
+          yield* store.sql`insert into batch_store_channels (principal, network, channel_id, config, receiver, token,
+              withdraw_delay, delegated, charged, signed_max, signature)
+            select 'key:other', network, channel_id, config, receiver, token, withdraw_delay, false, 900,
+              ${maxClaimableAmount}::numeric, ${signature} from batch_store_channels`
           yield* withdraw(channel, "Start")
           yield* eventually(first.balance(payTo), (balance) => balance === 100n)
         }).pipe(Effect.scoped),
@@ -160,10 +164,12 @@ for (const database of databaseKinds)
       "notes withdrawals that ended, also those that it never saw",
       () =>
         Effect.gen(function* () {
-          const { batch, first, hook, open, record, requested, store, withdraw } = yield* watchedWorld(database)
-          // A seller that claims by its own key and does not.
-          const silent = yield* open(Keypair.random().publicKey())
+          const { address, batch, first, hook, open, record, requested, store, withdraw } =
+            yield* watchedWorld(database)
+          // A seller that claims by its own key and does not, in a record of a version that took its channels.
+          const silent = yield* open(address)
           yield* record(apiKey, silent, batch.voucher(silent, 100n), "100")
+          yield* store.sql`update batch_store_channels set delegated = false`
           yield* withdraw(silent, "Start")
           const { withdrawRequestedAt } = yield* Effect.promise(() => batch.state(silent))
           assert.ok(withdrawRequestedAt > 0)
@@ -173,7 +179,7 @@ for (const database of databaseKinds)
           yield* eventually(requested(silent), ([at]) => at === 0)
 
           // One that started and ended while the store was down: its record still shows the balance.
-          const unseen = yield* open(Keypair.random().publicKey())
+          const unseen = yield* open(address)
           yield* withdraw(unseen, "Start")
           yield* Effect.promise(() => fetch(`${first.ledgerUrl}/advance?seconds=901`, { method: "POST" }))
           yield* withdraw(unseen, "End")
@@ -187,6 +193,30 @@ for (const database of databaseKinds)
             messages.map(({ data, isSigned }) => [data.channelId, data.lost, data.payTo, isSigned]),
             [silent, unseen].map(({ channelId, config }) => [channelId, "100", config.receiver, true])
           )
+        }).pipe(Effect.scoped),
+      240_000
+    )
+
+    it.live(
+      "shows what it claimed for a receiver that cannot be paid, and pays it later",
+      () =>
+        Effect.gen(function* () {
+          const { address, batch, first, open, record, store } = yield* watchedWorld(database)
+          const payee = yield* first.account(0n)
+          const channel = yield* open(address, payee.publicKey())
+          yield* trust(first, payee, testnetUsdc, "0")
+          yield* record(apiKey, channel, batch.voucher(channel, 100n), "100")
+          const options = { facilitator: store.url, apiKey, network }
+          yield* Effect.promise(() => setClaimPolicy(options, { token: testnetUsdc, claimEverySeconds: 1 }))
+          const ready = Effect.map(store.ask("/health/ready"), ({ text }) => text)
+          const words = `100 of ${testnetUsdc}, claimed for ${payee.publicKey()} of key:shop, is not paid out`
+          yield* eventually(ready, (text) => text.includes(words))
+          const metrics = Effect.map(store.ask("/metrics"), ({ text }) => text)
+          yield* eventually(metrics, (text) => /tollkeeper_batch_store_unpaid_units\{.*"USDC".*\} 100\b/.test(text))
+          yield* trust(first, payee, testnetUsdc, "1000")
+          yield* store.sql`update batch_store_claims set begun_at = clock_timestamp() where state = 'open'`
+          yield* eventually(first.balance(payee.publicKey()), (balance) => balance === 100n)
+          yield* eventually(ready, (text) => !text.includes("is not paid out"))
         }).pipe(Effect.scoped),
       240_000
     )
@@ -234,7 +264,7 @@ for (const database of databaseKinds)
           yield* charge(1)
           yield* first.ledger.setFaults([{ drops: () => true }])
           yield* Effect.promise(() => setClaimPolicy(options, { token: testnetUsdc, claimEverySeconds: 1 }))
-          // Given up by its operator while the network has not taken it.
+          // An operator gave up this claim before the network had taken it.
           const given = store.sql`update kernel_settlements set state = 'unresolved', resolved_at = clock_timestamp()
           where starts_with(authorization_key, 'claim:') and state in ('prepared', 'submitted') returning 1`
           yield* eventually(given, ({ length }) => length === 1)

@@ -1,5 +1,5 @@
-// A seller without a key of its own: its channels name the authorizer that the facilitator holds for its API key, and
-// its claims and refunds come without a signature. No other caller is signed for.
+// A seller without its own key: its channels name the authorizer that the facilitator holds for its API key, and its
+// claims and refunds arrive unsigned. The facilitator signs for no other caller.
 import { assert, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -32,7 +32,7 @@ it.live(
       const { address } = yield* Effect.promise(() => remoteAuthorizer(store))
       const payTo = (yield* facilitator.account(0n)).publicKey()
       const payer = yield* facilitator.account(10_000n)
-      // Its key is not here: what a test would sign with it is another's signature.
+      // The test does not have the authorizer's key, so it signs with another.
       const stranger = Keypair.random()
       const channel = batch.channel(payer, payTo, stranger, { receiverAuthorizer: address })
       const settle = (body: unknown, key?: string) =>
@@ -55,7 +55,7 @@ it.live(
       assert.strictEqual((yield* settle(claiming, keys.other)).errorReason, reason("authorizer_not_configured"))
       const claimed = yield* settle(claiming, keys.shop)
       assert.deepStrictEqual([claimed.success, claimed.errorReason], [true, undefined])
-      // A signature that is there and wrong is not replaced.
+      // A wrong signature is not replaced.
       const wrong = batch.claim([{ channel, max: 300n, total: 250n }])
       const refusedClaim = yield* settle(batch.body(channel, wrong, 0n), keys.shop)
       assert.strictEqual(refusedClaim.errorReason, reason("authorizer_address_mismatch"))
@@ -80,6 +80,10 @@ it.live(
       const receiver = (yield* facilitator.account(0n)).publicKey()
       const buyer = yield* facilitator.account(100_000n)
       const authorizer = yield* Effect.promise(() => delegateAuthorizer(store))
+      // The key of a store is the store's alone: it is gone with the database, this one is not.
+      assert.notStrictEqual(authorizer.address, (yield* Effect.promise(() => remoteAuthorizer(store))).address)
+      const other = yield* Effect.promise(() => delegateAuthorizer({ ...store, apiKey: keys.other }))
+      assert.notStrictEqual(other.address, authorizer.address)
       const server = new BatchStellarServer({ receiver, authorizer, minDepositTimes: 1 })
       const options = { server, ...store, asset: testnetUsdc, price: 1_000n }
       const seller = yield* Effect.acquireRelease(

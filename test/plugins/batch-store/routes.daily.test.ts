@@ -1,5 +1,5 @@
-// The channel store over HTTP: each decision by its name, one key's channels apart from another's, and what is refused
-// with a sentence. The examples' client of it is the one that sellers use.
+// The channel store over HTTP: each decision by its name, one key's channels separate from another's, and refusals with
+// their message. Uses the examples' client, which sellers use too.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -89,7 +89,7 @@ it.live.each(databaseKinds)(
         expect((await shop.reserve(next)).status).toBe("busy")
         await setClaimPolicy(store, { token: first.channelConfig.token, claimEverySeconds: 60 })
 
-        // A buyer chooses its payment identifier: it makes no second answer to one voucher.
+        // A buyer chooses its payment identifier; another one must not get a second answer to one voucher.
         const { first: second } = reservation(batchContract, authorizer.address)
         const { receiver } = second.channelConfig
         const instances = [1, 2].map(() => new BatchStellarServer({ receiver, channels: shop, authorizer }))

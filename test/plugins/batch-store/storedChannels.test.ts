@@ -1,5 +1,5 @@
-// A seller's channels in SQL: what is reserved and charged once, also when instances race and requests come again, and
-// what the claimer records of it.
+// A seller's channels in SQL: amounts are reserved and charged once, also when instances race and requests repeat, and
+// the claimer's records of them.
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -31,14 +31,14 @@ const asked = (channelId: string, name: string, max: bigint, price = 100n): Rese
   state,
   voucher: { channelId, maxClaimableAmount: String(max), signature: "ab".repeat(64) }
 })
-/** What the ledger shows of a channel. */
+/** The ledger's state of a channel. */
 const shown = (withdrawRequestedAt: number) => ({
   balance: 10_000n,
   totalClaimed: 0n,
   withdrawRequestedAt,
   refundNonce: 0n
 })
-const options = { ttlSeconds: 60, delegated: true, channelsMax: 1_000 }
+const options = { ttlSeconds: 60, channelsMax: 1_000 }
 const shop: Place = { principal: "key:shop", network }
 
 const services = (kind: (typeof databaseKinds)[number]) =>
@@ -86,10 +86,10 @@ for (const kind of databaseKinds) {
           const raised = yield* channels.reserve(shop, newer, options)
           expect([raised.status, raised.channel?.chargedCumulativeAmount]).toEqual(["reserved", "1600"])
           expect(raised.channel).toMatchObject({ signedMaxClaimable: "1700", signature: "cd".repeat(64) })
-          // Also where the request is not charged: what was charged before it can be claimed.
+          // Also if the request is not charged: the amount charged before it can be claimed.
           yield* channels.release(shop, id, newer.payment)
           expect((yield* pay(shop, id, "after", 1_700n)).total).toBe("1700")
-          // Below the newest voucher the buyer's total is an error of its own, which the record corrects.
+          // Below the newest voucher, the buyer's total is a separate error, which the record corrects.
           expect((yield* pay(shop, id, "less", 1_800n, 30n)).total).toBe("1730")
           expect((yield* channels.reserve(shop, asked(id, "more", 1_890n), options)).status).toBe("stale")
           // A smaller voucher takes no larger one's place.
@@ -144,10 +144,10 @@ for (const kind of databaseKinds) {
               channels.reserve(shop, { ...asked(id, name, max), state: claimed }, options),
               ({ channel, status }) => [status, channel?.chargedCumulativeAmount]
             )
-          // No record: the buyer's word counts from the ledger's total on.
+          // No record: we accept the buyer's total if it is at least the ledger's.
           expect(yield* reserve("none", 399n)).toEqual(["stale", undefined])
           yield* pay(shop, id, "first", 100n)
-          // A record of a backup: 100 charged, where 300 were claimed.
+          // A restored record: 100 charged, but 300 were claimed.
           expect(yield* reserve("low", 200n)).toEqual(["stale", "100"])
           expect(yield* reserve("right", 400n)).toEqual(["reserved", "300"])
           expect(yield* reserve("late", 400n)).toEqual(["busy", "300"])
@@ -279,7 +279,7 @@ for (const kind of databaseKinds) {
           yield* pay(place, id, "refunded", 100n)
           const refunded = { ...state, balance: "100", totalClaimed: "100", refundNonce: 1 }
           expect(yield* channels.sync(place, id, refunded, undefined)).toMatchObject({ totalClaimed: "100" })
-          // An older reading of the ledger comes late.
+          // An older reading of the ledger arrives late.
           expect(yield* channels.sync(place, id, state, undefined)).toMatchObject({ totalClaimed: "100" })
           const open = (yield* claims.open(network)).filter((one) => one.principal === place.principal)
           expect(open.map(({ kind, payload }) => [kind, payload])).toEqual([
@@ -330,7 +330,7 @@ for (const kind of databaseKinds) {
           const place = { ...shop, principal: `key:halving-${kind}` }
           const ids = Array.from({ length: 5 }, newId)
           for (const id of ids) yield* pay(place, id, `halving-${id.slice(-4)}`, 100n)
-          // Each payer has channels of its own: what a claim names is the channel's whole configuration.
+          // Each payer has separate channels: a claim contains the channel's whole configuration.
           for (const [at, id] of ids.entries())
             yield* sql`update batch_store_channels set unclaimed_since = now() - interval '2 hours',
                 config = jsonb_set(config, '{salt}', to_jsonb(${at.toString(16).padStart(64, "0")}::text))
@@ -340,7 +340,7 @@ for (const kind of databaseKinds) {
           const open = Effect.map(claims.open(network), (all) => all.filter((one) => one.principal === place.principal))
           expect(yield* claims.record(due, (yield* own)[0]!, 40)).toBe(5)
           const [whole] = yield* open
-          // Its id was given again, to a claim of others: a database has lost its last commits.
+          // Its id was reused for a claim of other channels, because the database lost its last commits.
           const lost = { ...whole!, payload: { ...whole!.payload, claims: [] } }
           yield* claims.settled(lost, "ff".repeat(32))
           yield* claims.failed({ ...whole!, principal: "key:another" }, "unresolved")
@@ -382,7 +382,7 @@ for (const kind of databaseKinds) {
           expect(yield* claims.record(due, alone!, 40)).toBe(1)
           expect(yield* claims.record(due, alone!, 40)).toBe(1)
           yield* claims.failed((yield* open)[0]!, "claim_simulation_failed")
-          // It rests before it is tried again.
+          // It backs off before the next attempt.
           expect(yield* own).toEqual([])
         })
       )
@@ -396,7 +396,7 @@ for (const kind of databaseKinds) {
             { ...shop, principal: `key:forger-${kind}` }
           ]
           yield* pay(honest, id, "watched", 100n)
-          // A row with a larger voucher hides no other's.
+          // A row with a larger voucher does not hide other rows.
           yield* pay(other, id, "forged", 1_000n, 50n)
           const first = yield* claims.watched(network, { principal: "", channelId: "" })
           const rows = first.filter(({ channelId }) => channelId === id)
@@ -423,7 +423,8 @@ for (const kind of databaseKinds) {
           expect(own).toEqual([busy, small, busy, busy])
           yield* sql`delete from batch_store_claims where principal in (${busy}, ${small})`
 
-          // One has more groups than a turn records, all with withdrawals by its own word; the other has one charge.
+          // One has more groups than a turn records, all with withdrawals that it reported itself; the other has one
+          // charge.
           const channel = newId()
           yield* pay({ ...shop, principal: small }, channel, "small", 100n)
           yield* sql`insert into batch_store_channels (principal, network, channel_id, config, receiver, token,
@@ -465,12 +466,12 @@ for (const kind of databaseKinds) {
           expect(yield* failAfter(0, false)).toBeCloseTo(60, -1)
           expect(yield* failAfter(2, true)).toBeCloseTo(720, -1)
           expect(yield* failAfter(48, true)).toBeCloseTo(3_600, -1)
-          // What a payer is about to withdraw is claimed again soon.
+          // A channel with a started withdrawal is retried sooner.
           yield* claims.seen(network, { ...place, channelId: id }, shown(1_700_000_000))
           expect(yield* failAfter(48, true)).toBeCloseTo(60, -1)
           yield* claims.seen(network, { ...place, channelId: id }, shown(0))
           expect(yield* claims.lost(network)).toEqual([])
-          // Its payer has withdrawn: what was charged is not there to be claimed, until it deposits again.
+          // Its payer has withdrawn: the charged amount cannot be claimed until the payer deposits again.
           yield* claims.seen(network, { ...place, channelId: id }, { ...shown(0), balance: 30n, refundNonce: 1n })
           const lost = { token: channelConfig.token, channels: 1, amount: "70", isRecent: true }
           expect(yield* claims.lost(network)).toEqual([lost])
@@ -487,7 +488,7 @@ for (const kind of databaseKinds) {
             where principal = ${place.principal} and kind = 'settle' and state = 'open'
               and begun_at - clock_timestamp() between interval '5 minutes' and interval '10 minutes'`
           expect(later).toEqual([{ n: 1 }])
-          // The next claim is paid out without it, and another seller's settle for this receiver is none of its.
+          // The next claim is paid out without it, and another seller's settle for this receiver does not count.
           yield* sql`insert into batch_store_claims (principal, network, kind, receiver, token, payload)
             select ${`key:rival-${kind}`}, network, kind, receiver, token, payload from batch_store_claims
             where id = ${settle!.id}`
@@ -499,27 +500,13 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("claims for the seller whose key it has, also where the key came after the channel", () =>
+      it.effect("forgets a channel whose only request never ended", () =>
         Effect.gen(function* () {
           const channels = yield* StoredChannels
           const sql = yield* SqlClient.SqlClient
           const place = { ...shop, principal: `key:late-${kind}` }
           const id = newId()
-          const isDelegated = Effect.map(
-            sql<{ readonly delegated: boolean }>`select delegated from batch_store_channels
-              where principal = ${place.principal}`,
-            ([row]) => row!.delegated
-          )
-          for (const [name, delegated, expected] of [
-            ["without", false, false],
-            ["with", true, true],
-            ["without-again", false, true]
-          ] as const) {
-            yield* channels.reserve(place, asked(id, name, 100n), { ...options, delegated })
-            expect(yield* isDelegated).toBe(expected)
-            yield* channels.release(place, id, payment(name))
-          }
-          // A request that never ended keeps no channel for ever.
+          // An abandoned request does not keep its channel.
           yield* channels.reserve(place, asked(id, "abandoned", 100n), options)
           yield* sql`update batch_store_channels set requested_at = now() - interval '2 days',
               pending_until = now() - interval '2 days' where principal = ${place.principal}`

@@ -93,7 +93,7 @@ describe.each(databaseKinds)("an attack on a proven listing on %s", (database) =
           expect(
             made.filter(({ resource }) => resource.startsWith(`${origin.url}/made-up/`)).length
           ).toBeLessThanOrEqual(1)
-          // A merely claimed listing ranks behind the one its origin confirms.
+          // A merely claimed listing ranks behind the listing that its origin confirms.
           expect(made[0]).toMatchObject({ resource: url })
 
           // Only its origin changes it, and immediately.

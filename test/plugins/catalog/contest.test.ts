@@ -1,5 +1,5 @@
-// What settles against a stranger that came first with a recipient of its own: declared for the other recipient by a
-// payer, a key or the account itself, and in any state of the listing. On the tables themselves.
+// Settlements against a stranger that claimed a listing first with its own recipient: declared for the other recipient
+// by a payer, a key or the account itself, and in any state of the listing. On the tables themselves.
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Facts } from "../../../kernel/facts/Facts.ts"
@@ -52,7 +52,8 @@ describeDatabases(
             const { declare, listing, settle } = yield* openContest()
             yield* declare(squat, { ...stranger, ...signed("s1") })
             expect(yield* listing).toMatchObject({ grade: "declared", pay_tos: ["GSQUAT"] })
-            // Payments alone never change declared words, and neither does a declaration alone.
+            // Payments without a declaration never change declared words, and neither does a declaration without a
+            // payment.
             yield* settle(own, { payer: "GBUYER" })
             yield* declare(own, { payer: "GBUYER", ...signed("s2") })
             expect(yield* listing).toMatchObject({ grade: "declared", pay_tos: ["GSQUAT"] })

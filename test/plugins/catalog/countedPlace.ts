@@ -1,4 +1,4 @@
-// A read target beside the primary, such as a replica, through which a test counts the queries.
+// A second read target, such as a replica, through which a test counts the queries.
 import { Deferred, Effect, Exit, Latch } from "effect"
 import { SqlClient, type SqlConnection } from "effect/sql"
 import { ReadTarget } from "../../../kernel/database/ReadReplica.ts"

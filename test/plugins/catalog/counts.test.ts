@@ -1,4 +1,4 @@
-// Totals of discovery: how long one is cached, when it is recomputed, and what limits recomputation.
+// Totals of discovery: their lifetime in the cache, their recomputation, and its limits.
 import { expect, layer } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -91,7 +91,7 @@ describeDatabases(
 
       it.effect("too many concurrent counts are refused while cached counts are still served", () =>
         Effect.gen(function* () {
-          // The embedded database has one session: no other session could hold a lock beside the counts.
+          // The embedded database has a single session, so no other session could hold a lock during the counts.
           if (kind === "pglite") return
           const sql = yield* SqlClient.SqlClient
           const { count } = yield* open

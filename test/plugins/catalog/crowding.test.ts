@@ -92,7 +92,7 @@ const parts = Observer.layer.pipe(
 it.effect("slow declarations queue fairly by payer; settled ones displace verified ones [S256][S260]", () =>
   Effect.gen(function* () {
     const real = yield* Clock.Clock
-    // Reading takes two seconds of this clock; a paused reader continues when the test says so.
+    // Reading takes two seconds of this clock; a paused reader continues on the test's signal.
     let now = 0
     const read = new Set<string>()
     const pauses: Array<Deferred.Deferred<void>> = []
@@ -121,7 +121,7 @@ it.effect("slow declarations queue fairly by payer; settled ones displace verifi
         return exit === undefined ? "waits" : exit._tag === "Success" ? exit.value.rejectedReason : "died"
       }
       yield* Effect.flatMap(observe("GFLOOD", 0), Fiber.join)
-      // The first waits for CPU time, and sixty-four for their turn; one payer alone may hold them all.
+      // The first waits for CPU time, and sixty-four for their turn; a single payer may hold all of them.
       const flood = yield* Effect.forEach(
         Array.from({ length: 70 }, (_, at) => at + 1),
         (at) => observe("GFLOOD", at)

@@ -1,5 +1,5 @@
 // Claims against evidence, over HTTP: a listing hidden by a free payment, squatted declarations on a facilitator
-// without keys, declarations signed by an account, and what an origin without a statement may mean.
+// without keys, declarations signed by an account, and the meaning of an origin without a statement.
 import { Keypair } from "@stellar/stellar-sdk"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -113,19 +113,19 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
           const lie = { payer: stranger, payTo, url, about: { description: "Lies" } }
           yield* verified(facilitator, yield* declaring(facilitator, { ...lie, amount: 90_000_000n }))
           expect(yield* shown(facilitator, url)).toMatchObject({ description: "Lies" })
-          // A hundredth of a cent is no evidence, nor is a payment to oneself.
+          // A hundredth of a cent does not count as evidence, and neither does a payment to oneself.
           yield* settled(facilitator, yield* declaring(facilitator, { ...own, payer: buyers[0]!, url, amount: 1n }))
           yield* Effect.sleep("2 seconds")
           expect(yield* shown(facilitator, url)).toMatchObject({ description: "Lies" })
           yield* settled(facilitator, yield* declaring(facilitator, { ...own, payer: buyers[0]!, url }))
           yield* eventually(shown(facilitator, url), (one) => one?.["description"] === "Reports")
           expect((yield* shown(facilitator, url))!["accepts"]).toMatchObject([{ amount: "1000", payTo }])
-          // However many pay under other words, those that a customer paid under stay.
+          // However many pay under other words, the words that a customer paid for stay.
           for (const payer of [stranger, buyers[1]!, buyers[2]!])
             yield* settled(facilitator, yield* declaring(facilitator, { ...lie, payer, amount: 500n }))
           yield* Effect.sleep("2 seconds")
           expect(yield* shown(facilitator, url)).toMatchObject({ description: "Reports" })
-          // Another recipient's listing without a payment gives way too.
+          // The settled payment also displaces another recipient's unpaid listing.
           const mine = (yield* facilitator.account()).publicKey()
           yield* verified(facilitator, yield* declaring(facilitator, { ...lie, url: other, payTo: mine }))
           yield* settled(facilitator, yield* declaring(facilitator, { ...own, payer: buyers[1]!, url: other }))
@@ -159,7 +159,7 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
             )
           const paidAt = (path: string) =>
             eventually(shown(facilitator, `${origin.url}${path}`), (one) => one?.["accepts"][0].payTo === payTo)
-          // POST alone, by a seller with a key: settled under it.
+          // POST only, by a seller with a key: settled under it.
           yield* squat("/post", queryDeclaration())
           yield* bindRecipients(facilitator, [payTo])
           const own = { payer: buyer, payTo, url: `${origin.url}/post`, extension: bodyDeclaration() }
@@ -169,12 +169,12 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
           expect(yield* paidAt("/post")).toMatchObject({ status: "active", operations: [{ method: "POST" }] })
           yield* verified(withKey(keyed), yield* declaring(facilitator, own))
           expect(yield* shown(facilitator, own.url)).toMatchObject({ grade: "declared" })
-          // GET, which the stranger declared as POST: its page is asked for the seller's claim.
+          // GET, which the stranger declared as POST: the seller's claim triggers a probe of its page.
           yield* squat("/get", bodyDeclaration())
           const { url, ...got } = { payer: buyer, payTo, url: `${origin.url}/get` }
           yield* facilitator.verify(yield* declaring(facilitator, { ...got, url }))
           expect(yield* paidAt("/get")).toMatchObject({ ownership: "proven", operations: [{ method: "GET" }] })
-          // GET, declared as a route without a part that varies: its page is asked all the same.
+          // GET, declared as a route without a variable part: its page is probed as well.
           yield* squat("/plain", queryDeclaration({ routeTemplate: "/plain" }))
           expect(yield* paidAt("/plain")).toMatchObject({ grade: "origin", description: "Page" })
         })
@@ -275,11 +275,11 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
           yield* eventually(listingOf(facilitator, `${origin.url}/v2/7`), (one) => one?.["ownership"] === "proven")
           const stateOf = (path: string) =>
             Effect.map(resolve(facilitator, `${origin.url}${path}`), ({ status }) => status)
-          // The document names the recipient alone: a template that a payment claimed answers once it is established.
+          // The document names only the recipient: a template claimed by a payment answers once it is established.
           expect(yield* stateOf("/v2/7")).toBe(404)
           yield* facilitator.sql`update catalog_resources set standing_at = 'epoch' where resource like '%/:name'`
           expect((yield* shown(facilitator, `${origin.url}/v2/7`))!["accepts"][0].payTo).toBe(payTo)
-          // Another seller's template never answers, whatever the path or method; nor the owner's for an explicitly
+          // Another seller's template never answers, for any path or method; nor does the owner's for an explicitly
           // listed path.
           yield* facilitator.sql`update catalog_resources set state = 'stale', state_reason = 'not_found'
             where resource = ${`${origin.url}/v1/report`}`

@@ -1,5 +1,5 @@
-// Listings with evidence precede claimed ones, one seller has three places of a first page, and what rises or is listed
-// during paging is neither repeated nor lost; circular payments earn nothing.
+// Listings with evidence precede claimed ones, and one seller has three places on a first page. A listing that rises or
+// is added during paging is neither repeated nor lost; circular payments earn nothing.
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
@@ -90,7 +90,7 @@ describeDatabases(
             yield* sell(sold.resourceId!, "GBUYER", "Gsold")
             const order = ["asked/0", "declared/0", "sold/0", "later/0", "claimed/0", "dusty/0"]
             expect((yield* ask()).names).toEqual(order)
-            // A payment to oneself is no sale.
+            // A payment to oneself does not count as a sale.
             const { resourceId } = yield* declare(at("dusty"))
             yield* sell(resourceId!, "Gdusty", "Gdusty")
             expect((yield* ask()).names).toEqual(order)

@@ -224,7 +224,7 @@ describe.each(databaseKinds)("a free flood on %s", (database) => {
             statuses.push(status)
           }
           expect(statuses.filter((status) => status === "success")).toHaveLength(5)
-          // A settled payment of dust costs as little; one that counts lists.
+          // A settled payment of dust costs as little, and does not list; a payment that counts does.
           for (const amount of [1n, 1_000n]) {
             const payTo = payTos[0]!.publicKey()
             const url = `https://settled${amount}.example.com/v1`

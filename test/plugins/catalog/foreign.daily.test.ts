@@ -1,5 +1,5 @@
-// Other catalogs: off by default; where one is named, the origins that it names are asked, and nothing that it says of
-// them is listed. The catalog's own pages can be read by another one, conditionally.
+// Other catalogs: off by default. If a catalog is configured, the origins in it are probed, and its own statements
+// about them are not listed. Other catalogs can read this catalog's pages, conditionally.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { testnetUsdc } from "../../support/buyer.ts"

@@ -1,5 +1,5 @@
-// Another catalog's pages are read each hour, each by its tag: one that has not changed ends no reading, and the
-// origins of a later page that did are probed.
+// Another catalog's pages are read each hour, each with its own ETag: an unchanged page does not end the reading, and
+// the origins of a later changed page are probed.
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"

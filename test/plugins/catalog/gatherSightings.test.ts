@@ -1,4 +1,4 @@
-// Batched sightings are stored with past times only: a clock that runs ahead does not date what it saw.
+// Batched sightings are stored only with past times: a clock that is ahead does not date its sightings in the future.
 import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { SightingsBatch } from "../../../plugins/catalog/store/SightingsBatch.ts"

@@ -1,5 +1,5 @@
-// A listing says only what its origin says: no payment, by any payer and key, changes a listing of a higher
-// grade or refuses an honest declaration.
+// A listing matches its origin's statements: no payment, by any payer and key, changes a listing of a higher grade or
+// refuses an honest declaration.
 import { expect, it } from "@effect/vitest"
 import type { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"

@@ -1,5 +1,5 @@
-// Which source's text is listed, what counts against the daily quotas, when a listing is dead, and what earns rank:
-// each rule on the tables themselves.
+// Which source's text is listed, which events use up the daily quotas, when a listing is dead, and how a listing earns
+// rank: each rule on the tables themselves.
 import { expect, layer } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Layer, Option } from "effect"

@@ -205,7 +205,7 @@ const refused: ReadonlyArray<
   ]
 ]
 
-/** Those below whose names, tags or icon the header reports as dropped. */
+/** Cases below for which the header reports dropped names, tags or an icon. */
 const droppedIn = new Map([
   ["a service name that is not plain", "serviceName"],
   ["a service name that is too long", "serviceName"],

@@ -1,6 +1,6 @@
-// A hostile day at the catalog: free payers, whose payments are only verified, declare spam under their own origins,
-// under honest sellers' origins and in the sellers' very names, beside honest sellers that list, are paid and change
-// their prices. It runs on the catalog's write and read parts over a real database, without payments.
+// A hostile day at the catalog. Free payers, whose payments are only verified, declare spam under their own origins,
+// under honest sellers' origins and with the sellers' exact names. At the same time, honest sellers list, are paid and
+// change their prices. It runs on the catalog's write and read parts over a real database, without payments.
 import { Effect, Option } from "effect"
 import type { CatalogValues } from "../../../plugins/catalog/Config.ts"
 import { answerOf, openStore, type Said, values } from "./store.ts"
@@ -23,14 +23,14 @@ export interface DayFigures {
     readonly sellers: number
     /** Declarations that were refused; none must be. */
     readonly refused: number
-    /** Listings whose text and price are the seller's own. */
+    /** Listings with the seller's own text and price. */
     readonly right: number
     /** Listings found by their recipient. */
     readonly found: number
-    /** Sellers whose own declarations were all accepted. */
+    /** Sellers with all declarations accepted. */
     readonly withinQuota: number
   }
-  /** Rows that all free payers left behind, and those of one of them. */
+  /** Rows left by all free payers, and by one of them. */
   readonly rows: { readonly all: number; readonly ofOnePayer: number }
 }
 
@@ -42,7 +42,10 @@ const wordsOf = (seller: number): Said => ({
   amount: "1000"
 })
 
-/** One spam declaration, in turns: of its own origin, below a seller's origin, and of a seller's own listing. */
+/**
+ * One spam declaration, alternating between the spammer's origin, a path below a seller's origin, and a seller's own
+ * listing.
+ */
 const spamOf = (at: number, payer: number, sellers: number): Said => {
   const seller = at % sellers
   switch (at % 4) {
@@ -84,7 +87,7 @@ export const hostileDay = Effect.fn("hostileDay")(function* ({ payers, sellers, 
     else if (decision === "held") decisions.held += 1
     else decisions.rejected += 1
   }
-  // In the evening each seller is paid again, and one that has proven its key raises the price.
+  // In the evening each seller is paid again, and each seller that has proven its key raises its price.
   for (let seller = 0; seller < sellers; seller++) {
     yield* honest(seller, wordsOf(seller), false)
     if (seller % 4 === 0) yield* honest(seller, { ...wordsOf(seller), amount: "2000" }, true)

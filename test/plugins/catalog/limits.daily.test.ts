@@ -34,7 +34,7 @@ describe.each(databaseKinds)("the rate limit of discovery on %s", (database) => 
           const answers = yield* asAway("203.0.113.7")
           const refused = answers.filter(({ status }) => status === 429)
           expect(answers.slice(0, 2).map(({ status }) => status)).toEqual([200, 404])
-          // What passes is what two tokens and the elapsed seconds allow.
+          // At most two tokens plus one per elapsed second pass.
           expect(refused.length).toBeGreaterThan(20)
           for (const { headers, json } of refused) {
             expect(json).toEqual({ error: "too_many_requests", details: ["reads of one caller"] })

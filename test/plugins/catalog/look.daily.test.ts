@@ -1,5 +1,5 @@
-// A look at an origin, over HTTP: what it answers of the entries that it does not list, and that what is listed of the
-// origin is probed again, so that a seller that was down, or was declared by another method, is listed as it answers.
+// The origin route `look` over HTTP: its answers about unlisted entries, and new probes of the origin's listings, so
+// that a seller that was down, or was declared with another method, is listed as it answers.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -77,7 +77,7 @@ describe.each(databaseKinds)("a look on %s", (database) => {
           const dueAt = facilitator.sql<{ origin: string; soon: boolean }>`select r.origin,
               p.due_at < now() + interval '1 minute' as soon
             from catalog_probes p join catalog_resources r on r.id = p.resource_id`
-          // Nothing is due before tomorrow; the look asks for a probe of its origin's listings alone.
+          // Nothing is due before tomorrow; the request schedules probes only for its origin's listings.
           yield* facilitator.sql`update catalog_probes set due_at = now() + interval '1 day', leased_until = null`
           expect((yield* dueAt).map(({ soon }) => soon)).toEqual([false, false])
           expect(yield* look(facilitator, origin)).toMatchObject({ named: 0, listed: 0, probedAgain: 1, unlisted: [] })
@@ -86,7 +86,7 @@ describe.each(databaseKinds)("a look on %s", (database) => {
           expect((yield* dueAt).filter(({ origin }) => origin === other.url)).toEqual([
             { origin: other.url, soon: false }
           ])
-          // What an operator or the origin has removed is not probed.
+          // Listings removed by an operator or the origin are not probed.
           yield* facilitator.sql`update catalog_resources set state = 'removed' where origin = ${other.url}`
           expect((yield* look(facilitator, other))["probedAgain"]).toBe(0)
         })

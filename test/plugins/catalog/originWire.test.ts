@@ -1,4 +1,4 @@
-// What is read from an origin's pages and documents, and what is rejected.
+// Reading an origin's pages and documents, and rejecting invalid ones.
 import { expect, it } from "vitest"
 import { readOpenApi, readUnusableOperations } from "../../../plugins/catalog/ownership/OpenApiWire.ts"
 import { atomicAmount } from "../../../plugins/catalog/pricing.ts"

@@ -39,7 +39,7 @@ interface Rpc {
 /** `refused`: by the host itself. */
 type Answer = OutboundAnswer | Promise<OutboundAnswer> | OutboundFailed["reason"] | "never" | "refused"
 
-/** `addresses` are what a name resolves to, one lookup after another; the last one repeats. */
+/** `addresses` are the results of a name's lookups, in order; the last one repeats. */
 const network = (
   answer: (url: string, rpc: Rpc | undefined, headers: Readonly<Record<string, string>>) => Answer,
   addresses: ReadonlyArray<ReadonlyArray<string>> = [["93.184.216.34"]]
@@ -229,7 +229,7 @@ describe("probing an origin", () => {
   const allowing = (entry: Record<string, unknown>) =>
     ok({ payTo: owner, resources: [{ resource: "/x", toolName: "add", ...entry }] })
 
-  /** A tool server of this kind, whose document permits what the entry says. */
+  /** A tool server that answers like this; its document allows the entry's tool. */
   const toolServer = (entry: Record<string, unknown>, replies: (rpc: Rpc) => unknown, isStream = false) => {
     const called: Array<string> = []
     const { ask, sent } = network((url, rpc, headers) => {
@@ -286,7 +286,7 @@ describe("probing an origin", () => {
     })
   )
 
-  /** The official server of 2026-07-28 alone, which refuses `initialize`; `mark` is what its schema mirrors. */
+  /** An official server that supports only 2026-07-28 and refuses `initialize`; its schema mirrors `mark`. */
   const statelessServer = (result: object, mark = "City") => {
     const properties = { a: { type: "string", "x-mcp-header": mark } }
     const handler = createMcpHandler(
@@ -413,7 +413,7 @@ describe("probing an origin", () => {
         )
         const origin = `https://${name}.example.com`
         expect(yield* ask(resourceOf(origin, { methods }))).toMatchObject({ life, declarations: [] })
-        // Asked once, however many origins cannot be reached.
+        // The canary is asked once, regardless of the number of unreachable origins.
         for (const other of ["gone1", "gone2"]) yield* ask(resourceOf(`https://${other}.example.com`, { methods }))
         expect(sent.filter((line) => line.includes("canary")).length).toBeLessThanOrEqual(1)
       }

@@ -32,7 +32,7 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
           const payer = yield* facilitator.account()
           const squatter = (yield* facilitator.account()).publicKey()
           const owner = (yield* facilitator.account()).publicKey()
-          // The page answers 402 and says nothing more.
+          // The page answers 402 without terms.
           origin.answers.set("/weather", { status: 402, body: {} })
           const listing = () => Effect.map(explain(facilitator, url), ({ listings }) => listings[0] as Json)
           const squat = yield* declaring(facilitator, {
@@ -184,7 +184,7 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
             database,
             set: [...set, "catalog_security.allow_local_origins=false"]
           })
-          // A public name that resolves to this machine is in the table as if it had been listed.
+          // A public name that resolves to this machine is inserted as if it had been listed.
           yield* verified(facilitator, yield* declare({ url: "https://shop.example.com/x" }))
           yield* facilitator.sql`update catalog_resources set origin = ${inside.url}, resource = ${`${inside.url}/x`}`
           yield* facilitator.sql`update catalog_probes set due_at = now(), asked_at = null`

@@ -1,4 +1,4 @@
-// Which payments list a resource, what is shown, and that catalog failures never affect a payment.
+// Which payments list a resource, which resources are shown, and that catalog failures never affect a payment.
 import { expect, it } from "@effect/vitest"
 import type { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"

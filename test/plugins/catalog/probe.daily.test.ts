@@ -1,5 +1,5 @@
-// What a probe of an origin finds: its terms in both protocol versions and in the common document formats, and whether
-// the resource still answers 402.
+// Results of probing an origin: its terms in both protocol versions and in the common document formats, and whether the
+// resource still answers 402.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -130,7 +130,7 @@ describe.each(databaseKinds)("a probe of an origin on %s", (database) => {
             origin.answers.set("/page", answer)
             expect(yield* until("stale", reason)).toMatchObject({ status: "stale", reason })
             expect((yield* resolve(facilitator, url)).status).toBe(404)
-            // A payment from any payer does not revive what its origin does not serve.
+            // No payer's payment revives a resource that its origin does not serve.
             yield* facilitator.verify(body)
             yield* facilitator.settle(body)
             expect((yield* listing)["status"]).toBe("stale")
@@ -197,7 +197,7 @@ describe.each(databaseKinds)("a probe of an origin on %s", (database) => {
             facilitator.ask(`/catalog/v1/look?origin=${encodeURIComponent(given)}`, { method: "POST" })
           const answer = yield* ask(origin.url)
           expect(answer.json).toMatchObject({ origin: origin.url, named: 5, listed: 4 })
-          // For what is not listed it gives the reason.
+          // For unlisted entries it gives the reason.
           expect(answer.json.unlisted).toEqual([
             { resource: `${origin.url}/hidden`, reason: "delisted" },
             { resource: "https://elsewhere.example.com/x", reason: "other_origin" }

@@ -1,5 +1,5 @@
-// When a seller's origin is probed while others try to delay it: with payments that cost them nothing, with claims
-// whose origins answer slowly, and during a running probe. The clock is the test's, the database a real one.
+// The timing of a seller's probes while others try to delay them: with payments that cost them nothing, with claims for
+// slow origins, and during a running probe. Uses a test clock and a real database.
 import { expect, it, layer } from "@effect/vitest"
 import { Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"

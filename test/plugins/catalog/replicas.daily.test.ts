@@ -140,7 +140,7 @@ describe.runIf(databaseKinds.includes("postgres"))("two replicas over one databa
             const { items, pagination } = yield* browse(page % 2 === 0 ? first : second, query)
             seen.push(...items.map(({ resource }: Json) => resource))
             query = `?limit=2&type=http&cursor=${pagination.cursor}`
-            // Resources listed meanwhile belong to a later snapshot.
+            // Resources listed in between belong to a later snapshot.
             yield* verified(second, yield* declaring(first, { payer, payTo, url: `${url}/later/${page}` }))
           }
           expect(seen).toEqual([4, 3, 2, 1, 0].map((at) => `${url}/${at}`))

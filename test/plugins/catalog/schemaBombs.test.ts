@@ -1,5 +1,5 @@
-// Schemas and values that are small to send and long to validate: each is stopped by its work limit or never started,
-// and honest ones are validated as the standard says.
+// Schemas and values that are small to send and slow to validate: each is stopped by its work limit or never started,
+// and honest ones are validated by the standard.
 import { expect, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
 import { describe } from "vitest"

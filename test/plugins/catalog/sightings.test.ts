@@ -34,7 +34,7 @@ it("a declaration is cached for half a minute after each unchanged read", () => 
 
 it("a declaration is validated again once its resource's state changes", () => {
   const { isKnown, confirm } = cachedAt(10 * seconds)
-  // Read before the validation: it says nothing about it.
+  // This state was read before the validation, so it does not invalidate it.
   confirm("otherwise", 9 * seconds)
   expect(isKnown(11 * seconds)).toBe(true)
   confirm("otherwise", 12 * seconds)

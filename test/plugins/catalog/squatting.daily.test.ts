@@ -40,7 +40,7 @@ const same = [
   "  https://shop.example.com/v1/item  "
 ]
 
-/** A different resource, of the same origin or another one, or none; an owner is recognized by its origin then. */
+/** A different resource of the same or another origin, or none; then the origin identifies the owner. */
 const other = [
   "https://shop.example.com/v1/Item",
   "https://shop.example.com/v1/item/",
@@ -94,7 +94,7 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
             const found = (yield* resolve(facilitator, url)).json.resource
             expect([url, found.resource, found.accepts[0].payTo]).toEqual([url, owned, owner])
           }
-          // Once the owner's has evidence, a mere claim in another spelling of its path answers for nothing.
+          // Once the owner's listing has evidence, a mere claim in another spelling of its path does not answer.
           const statusOf = (url: string) => Effect.map(resolve(facilitator, url), ({ status }) => status)
           const respelled = other.filter((url) => new URL(url).host === "shop.example.com")
           for (const url of other) expect([url, yield* statusOf(url)]).toEqual([url, 200])
@@ -160,7 +160,7 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
           expect(yield* declare(owner, "/items/1/parts", "/items/:item/:part")).toEqual(listed)
           expect(yield* declare(squatter, "/items/1/parts", "/items/:item/parts")).toEqual(listed)
           expect(yield* foundAt("/items/2/parts")).toBe(undefined)
-          // That it is the owner's recipient says nothing of the template's words.
+          // The owner's recipient does not make the template's words the owner's.
           yield* facilitator.sql`update catalog_resources set ownership = 'proven' where pay_tos = array[${owner}]`
           expect(yield* foundAt("/items/2/parts")).toBe(undefined)
           yield* facilitator.sql`update catalog_resources set standing_at = now() where pay_tos = array[${owner}]`
@@ -212,7 +212,7 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
           })
           const paidAt = (url: string) =>
             Effect.map(resolve(facilitator, url), ({ json }) => json.resource?.accepts[0].payTo as string | undefined)
-          // Signed by the account that it pays, which costs nothing: it answers for no URL of another seller's.
+          // Signed by its payee's account, which costs nothing: it does not answer for another seller's URL.
           const signed = "https://signed.example.com/v1/:page"
           yield* claim(mine, "https://signed.example.com/v1/a", "/v1/:page")
           const [listing] = (yield* explain(facilitator, signed))["listings"]
@@ -221,13 +221,13 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
           yield* claim(mine, "https://signed.example.com/v1/a", "/v1/:page", { signature })
           expect((yield* resolve(facilitator, signed)).json.resource.grade).toBe("declared")
           expect(yield* paidAt("https://signed.example.com/v1/b")).toBe(undefined)
-          // What settled answers, and a later claim of the origin for another recipient does not silence it.
+          // A settled template answers, and a later claim of the origin for another recipient does not silence it.
           yield* settle(owner, "https://routes.example.com/users/1", "/users/:id")
           yield* eventually(paidAt("https://routes.example.com/users/2"), (to) => to === owner)
           yield* claim(mine, "https://routes.example.com/other")
           expect(yield* paidAt("https://routes.example.com/other")).toBe(mine)
           expect(yield* paidAt("https://routes.example.com/users/2")).toBe(owner)
-          // A settlement lays no template beside what the origin's seller had listed before.
+          // A settlement adds no template to an origin that its seller had listed before.
           yield* claim(owner, "https://early.example.com/prices")
           yield* settle(mine, "https://early.example.com/users/1", "/users/:id")
           const counted = facilitator.sql`select 1 from catalog_resources

@@ -1,4 +1,4 @@
-// An origin for tests: a seller's HTTP server on this machine that responds as the test says and records its requests.
+// An origin for tests: a seller's HTTP server on this machine with the test's responses; it records its requests.
 import { Effect } from "effect"
 import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -18,7 +18,7 @@ export interface Origin {
   readonly answers: Map<string, OriginAnswer | ((request: IncomingMessage) => OriginAnswer)>
 }
 
-/** Terms as an origin's documents name them. */
+/** Terms in the form of an origin's documents. */
 export const option = (payTo: string, amount = "1000") => ({
   scheme: "exact",
   network: "ledger:testnet",

@@ -1,5 +1,5 @@
-// The catalog's write path over a database, without a facilitator: declarations as payments carry them, probes as
-// origins answer them, and what the tables hold afterwards. The clock is the test's.
+// The catalog's write path over a database, without a facilitator: declarations in the form of payments, probes in the
+// form of origins' answers, and the resulting tables. Uses a test clock.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -74,7 +74,7 @@ export const declarationOf = (said: Said = {}): Declaration => {
   }
 }
 
-/** An origin's answer: its statements, from which source, and whether it is alive. */
+/** An origin's answer: its statements, their source, and whether it is alive. */
 export const answerOf = (more: Partial<OriginAnswer> & { readonly said?: ReadonlyArray<Said> } = {}): OriginAnswer => {
   const declarations = (more.said ?? []).map(declarationOf)
   const payTos = [...new Set(declarations.map(({ terms }) => terms.payTo))]
@@ -124,7 +124,7 @@ export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogVa
     return yield* record(declarationOf(said), full)
   })
   let sales = 0
-  /** A settled payment that carries the declaration, as the observer takes it; `dollars` is what it risked. */
+  /** A settled payment that carries the declaration, in the observer's form; `dollars` is the amount at risk. */
   const settle = Effect.fnUntraced(function* (
     said: Said,
     { dollars = 0, ...carrier }: Partial<Carrier> & { readonly payer: string; readonly dollars?: number }
@@ -143,7 +143,7 @@ export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogVa
     yield* sightings.flush
     return recorded
   })
-  /** A probe of the one resource that is due, or of any. */
+  /** A probe of the only due resource, or of any. */
   const probe = Effect.fnUntraced(function* (answer: OriginAnswer) {
     yield* sql`update catalog_probes set due_at = ${yield* now}, leased_until = null`
     const leased = yield* Effect.forEach([true, false], (stands) =>

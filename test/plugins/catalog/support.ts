@@ -1,5 +1,5 @@
-// Shared by the catalog's tests: declarations as the official helpers write them, payments that carry them, and readers
-// of the header and of the public routes.
+// Shared by the catalog's tests: declarations in the official helpers' form, payments that carry them, and readers of
+// the header and of the public routes.
 import type { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import type { Answer, Facilitator } from "../../support/facilitator.ts"
@@ -8,7 +8,7 @@ export type Json = Record<string, any>
 
 const dialect = "https://json-schema.org/draft/2020-12/schema"
 
-/** A declaration of a query method, as `declareDiscoveryExtension` and the server extension make it. */
+/** A declaration of a query method, in the form of `declareDiscoveryExtension` and the server extension. */
 export const queryDeclaration = (options: Json = {}): Json => ({
   info: {
     input: {
@@ -111,7 +111,7 @@ export interface Declared {
   readonly payer: Keypair
   readonly payTo: string
   readonly url?: unknown
-  /** Members of `paymentPayload.resource` beside the URL. */
+  /** Members of `paymentPayload.resource` in addition to the URL. */
   readonly about?: Json
   readonly extension?: unknown
   /** Default `catalog`. */
@@ -154,7 +154,7 @@ export const outcomes = (answer: Answer): Json | undefined => {
   return header === null ? undefined : JSON.parse(Buffer.from(header, "base64").toString("utf8"))
 }
 
-/** Verifies until the catalog has answered in time: a loaded machine may say `processing` first. */
+/** Verifies until the catalog has answered in time: a loaded machine may answer `processing` first. */
 export const verified = Effect.fnUntraced(function* (facilitator: Facilitator, body: unknown, key = "catalog") {
   for (let attempt = 0; ; attempt++) {
     const answer = yield* facilitator.verify(body)

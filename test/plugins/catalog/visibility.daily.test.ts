@@ -1,5 +1,5 @@
-// What is shown of resources in each state, in browse, in search and by URL, under either setting; how they are
-// counted; and what operators read of their history.
+// How resources in each state appear in browse, in search and by URL, under either setting; how they are counted; and
+// their history as operators read it.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -49,7 +49,7 @@ const opened = Effect.fnUntraced(function* (database: (typeof databaseKinds)[num
   })
   for (const state of states) {
     expect(yield* declare(state)).toEqual({ status: "success" })
-    // For another reason than being unseen: a payment just made is recorded as a sighting and would revive it.
+    // Use another reason than being unseen: a recent payment is recorded as a sighting and would revive it.
     yield* facilitator.sql`update catalog_resources set state = ${state}, state_reason = 'operator'
       where resource = ${urlOf(state)}`
   }

@@ -1,5 +1,5 @@
-// The weight of evidence, on the tables themselves: a stranger who names a proven seller's recipient, who pays himself,
-// and who waits; and the honest seller who changes a price or an account.
+// The weight of evidence, on the tables themselves: a stranger that names a proven seller's recipient, that pays
+// itself, and that waits; and an honest seller that changes a price or an account.
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
@@ -14,7 +14,7 @@ const open = () => openStore({ versionsPerDayMax: 100, newResourcesPerDayMax: 1_
 const own = { payTo: "GOWNER", description: "Reports", amount: "1000", method: "POST" }
 const buyer = { payer: "GBUYER", dollars: 0.0001 }
 
-/** The account's authorization of declarations that name another recipient, as its signature gives it. */
+/** The account's authorization of declarations that name another recipient, in the form of its signature. */
 const authorizedBy = (account: string, signature: string) => ({
   authorizedBy: (payTo: string) => Effect.succeed(payTo === account ? Option.some({ signature }) : Option.none())
 })
@@ -38,7 +38,7 @@ describeDatabases(
             yield* store.probe(answerOf({ word: { payTos: ["GOWNER"], delisted: false } }))
             expect(yield* store.listing).toMatchObject({ ownership: "proven", grade: "claimed" })
             expect(yield* evidence(store)).toEqual([{ stands: false, established: false }])
-            // The origin's own words are evidence.
+            // The origin's own words count as evidence.
             yield* store.probe(answerOf({ said: [{ ...own, resource: `${shop}/invented` }] }))
             expect(yield* evidence(store)).toEqual([{ stands: true, established: true }])
           })
@@ -125,8 +125,8 @@ describeDatabases(
             expect(yield* declare(moved, authorizedBy("GOWNER", "s2"))).toMatchObject({ decision: "updated" })
             expect(yield* listing).toMatchObject({ pay_tos: ["GNEW"], state: "active", grade: "declared" })
             expect(yield* prices).toEqual(["2000"])
-            // The former account, whose key may have leaked, changes nothing any more; nor is its old signature, once
-            // replaced.
+            // The former account, whose key may have leaked, can no longer change anything, and neither can its
+            // replaced signature.
             const back = { ...own, payTo: "GTHIEF" }
             expect(yield* declare(back, authorizedBy("GOWNER", "s3"))).toMatchObject({ reason: "payto_conflict" })
             expect(yield* declare(own, authorizedBy("GNEW", "s4"))).toMatchObject({ decision: "updated" })
@@ -186,7 +186,7 @@ describeDatabases(
             yield* store.declare({ ...own, description: "Lies" }, { payer: "GSTRANGER" })
             yield* store.settle(own, buyer)
             yield* store.probe(answerOf({ word: { payTos: ["GOWNER"], delisted: false } }))
-            // Of what was claimed for the recipient the words that were paid under are shown.
+            // Among the claims for the recipient, the paid words are shown.
             expect(yield* store.listing).toMatchObject({ pay_tos: ["GOWNER"], description: "Reports" })
           })
         )

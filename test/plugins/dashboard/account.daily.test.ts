@@ -1,5 +1,5 @@
-// An account's session in a browser, over whole facilitators: how it is opened, what it may read, what it may not, and
-// how it ends. The account signs as a wallet does, with the official library.
+// An account's session in a browser, over whole facilitators: how it is opened, which data it may and may not read, and
+// how it ends. The account signs like a wallet, with the official library.
 import { expect, it } from "@effect/vitest"
 import { Keypair, Networks, xdr } from "@stellar/stellar-sdk"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -25,7 +25,7 @@ const signed = (by: Keypair, challenge: string): string =>
 
 type Wallet = Payer & { readonly contract: string }
 
-/** What a contract account's wallet makes of an unsigned authorization. */
+/** Signs an unsigned authorization like a contract account's wallet. */
 const authorized = (wallet: Wallet, unsigned: string, functionName?: string): string => {
   const entry = xdr.SorobanAuthorizationEntry.fromXdr(unsigned, "base64") as any
   const { nonce, signatureExpirationLedger } = entry.credentials.address
@@ -42,7 +42,7 @@ const authorized = (wallet: Wallet, unsigned: string, functionName?: string): st
   }).toXdr("base64")
 }
 
-/** A browser under one name of the facilitator; it waits as long as Retry-After says. */
+/** A browser at one name of the facilitator; it waits as long as Retry-After asks. */
 const browserAt = (facilitator: Facilitator, headers: Record<string, string> = fromPage, name = "127.0.0.1") => {
   const post = (path: string, body: unknown): Effect.Effect<Answer> =>
     Effect.gen(function* () {
@@ -96,7 +96,7 @@ const pay = Effect.fnUntraced(function* (facilitator: Facilitator, payTo: string
   expect((yield* facilitator.settle(body, { authorization: `Bearer ${shop}` })).json.success).toBe(true)
 })
 
-/** Polls until it holds: analytics and the catalog follow payments within moments. */
+/** Polls until the condition holds: analytics and the catalog follow payments within moments. */
 const until = (facilitator: Facilitator, path: string, cookie: string, holds: (json: any) => boolean) =>
   eventually(facilitator.ask(path, { headers: { cookie } }), (answer) => answer.status === 200 && holds(answer.json))
 
@@ -200,7 +200,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
           Effect.map(of.make("session", host, account), (one) => (typeof one === "string" ? one : one.challenge))
         const now = yield* Clock.currentTimeMillis
         const clock = yield* Clock.Clock
-        // An expired end, and one from a clock that was ahead.
+        // An end in the past, and an end from a clock that was ahead.
         for (const millis of [-600_001, 360_000]) {
           const wrong = { ...clock, currentTimeMillis: Effect.succeed(now + millis) } as Clock.Clock
           const ended = yield* Effect.provideService(made(challenges), Clock.Clock, wrong)
@@ -217,21 +217,21 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         expect(ofPubnet).toContain("ledger:pubnet")
         expect(refused(yield* browser.answer(account, ofPubnet, signed(seller, ofPubnet)))).toMatch(/another network/)
 
-        // Only our own page: no form, no page of another origin.
+        // Only our own page may do it: no form, and no page of another origin.
         for (const headers of [
           { "content-type": "application/json" },
           { ...fromPage, origin: "https://evil.example" }
         ] as ReadonlyArray<Record<string, string>>)
           expect((yield* browserAt(facilitator, headers).answer(account, text, right)).status).toBe(403)
         expect((yield* browser.post("/dashboard/account/challenge", { account: "GNOBODY" })).status).toBe(400)
-        // A challenge for another purpose, and one that is too long.
+        // A challenge for another purpose, and an overlong one.
         const ofReceipts = (yield* challenges.make("receipts", host, account)) as AccountChallenge
         const { challenge: reading } = ofReceipts
         expect(refused(yield* browser.answer(account, reading, signed(seller, reading)))).toMatch(/another purpose/)
         const long = text.replace("Tollkeeper at ", `Tollkeeper at ${"x".repeat(600)}`)
         expect(refused(yield* browser.answer(account, long, signed(seller, long)))).toMatch(/^this is no/)
 
-        // After all of that the right answer opens one session, and no second one.
+        // After all of that, the right answer opens one session, but not a second.
         const opened = yield* browser.answer(account, text, right)
         expect(opened.status).toBe(200)
         expect(refused(yield* browser.answer(account, text, right))).toMatch(/answered already/)
@@ -309,7 +309,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         const closed = yield* signOut(facilitator, first!.cookie)
         expect(closed.headers.get("set-cookie")).toMatch(/^tollkeeper_account=; .*Max-Age=0$/)
         expect([yield* statusOf(first!.cookie), yield* statusOf(second!.cookie)]).toEqual(["401", "200"])
-        // An ended session ends no other.
+        // An ended session does not end others.
         yield* signOut(facilitator, first!.cookie, "/dashboard/account?everywhere=1")
         expect(yield* statusOf(second!.cookie)).toBe("200")
         const again = yield* browser.signIn(seller)
@@ -335,7 +335,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
               where account <> ${seller.publicKey()}`,
             statusOf(third!.cookie)
           )
-        // Twelve hours, and five minutes of clock skew: one with more left is from a clock that was ahead.
+        // Twelve hours, and five minutes of clock skew: a longer session comes from a clock that was ahead.
         expect(yield* endsIn(12 * 3_600 + 290)).toBe("200")
         expect(yield* endsIn(12 * 3_600 + 400)).toBe("401")
         expect(yield* endsIn(-1)).toBe("401")

@@ -25,7 +25,7 @@ const asked = [
   "/analytics/v1/search/conversion",
   "/catalog/v1/observations?url=http://127.0.0.1:9/x"
 ]
-/** What a database's error or a trace leaves in an answer; a sheet's `select {` is neither. */
+/** Parts of a database error or a trace in an answer; a sheet's `select {` is neither. */
 const leaked = /relation|select (?!\{)|traceId/
 const tables = [
   "kernel_settlements",
@@ -113,7 +113,7 @@ describe("a session", () => {
         ])
           for (const path of ["/dashboard/v1/standing", "/analytics/v1/overview", "/analytics/v1/search/missed"])
             expect([forged, yield* status(`tollkeeper_session=${forged}`, path)]).toEqual([forged, 401])
-        // Its name does not make it an account's, nor does a second cookie beside it make it an operator's.
+        // Its name does not make it an account's, and a second cookie does not make it an operator's.
         expect(yield* status(`tollkeeper_account=${token}`, "/catalog/v1/account")).toBe(401)
         expect(yield* status(`${cookie}; tollkeeper_account=${token}`, "/analytics/v1/account")).toBe(401)
         expect(yield* status(`${cookie}; tollkeeper_session=operator.ops.1.2.3`, "/dashboard/v1/standing")).toBe(401)

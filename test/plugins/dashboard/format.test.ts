@@ -1,5 +1,5 @@
-// How the pages show an address written by an untrusted party, read an amount and what is pasted into the search, say
-// an error, and keep filters in the URL.
+// How the pages show an untrusted address, read an amount and pasted search input, show an error, and keep filters in
+// the URL.
 import { expect, it } from "vitest"
 import { sentenceOf } from "../../../plugins/dashboard/web/ask.ts"
 import { address, atomic, bytes, percent, rounded } from "../../../plugins/dashboard/web/format.ts"
@@ -38,7 +38,7 @@ it("an amount as people write it is exact in atomic units, or refused", () => {
     "12",
     "1"
   ])
-  // As the pages write it: thousands apart, and a cent without a zero before it.
+  // In the pages' form: grouped thousands, and a cent without a leading zero.
   expect([atomic("1,234,567.8", 7), atomic(".5", 7), atomic("3.", 7)]).toEqual([
     "12345678000000",
     "5000000",
@@ -104,7 +104,7 @@ it.each([
   [`https://stellar.expert/explorer/public/account/${account}?filter=x`, account],
   [`http://127.0.0.1/dashboard#settlement/${id}`, id],
   [`/payee?account=${account}`, account],
-  // What is no identifier stays as it is written.
+  // Other texts stay unchanged.
   ["  weather   of a city ", "weather of a city"],
   [`https://shop.example/tx/${hash}0`, `https://shop.example/tx/${hash}0`],
   ["order_2026-0001-a", "order_2026-0001-a"]

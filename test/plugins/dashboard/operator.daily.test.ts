@@ -1,4 +1,4 @@
-// What operators read and do from the pages, over whole facilitators: figures that match a recount of the rows, a
+// The pages' data and actions for operators, over whole facilitators: figures that match a recount of the rows, a
 // settlement's life, live updates, sessions and actions.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -90,7 +90,7 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
         expect(status.storage.disk).toEqual(
           isEmbedded ? { free_bytes: expect.stringMatching(/^[0-9]{7,}$/), reserve_bytes: "256000000" } : null
         )
-        // Lists as tables: a line for each row, with the response's names.
+        // Lists as tables: one line per row, with the response's names.
         const table = Effect.fnUntraced(function* (path: string) {
           const answer = yield* facilitator.ask(path, { headers: { ...bearer(ops), accept: "text/csv" } })
           expect([path, answer.headers.get("content-type")]).toEqual([path, "text/csv; charset=utf-8; header=present"])
@@ -214,7 +214,7 @@ describe("a session of the pages", () => {
         expect((yield* post(facilitator, "/catalog/v1/moves", unknown, ours)).status).toBe(404)
         const closed = yield* facilitator.ask("/dashboard/session", { method: "DELETE", headers: ours })
         expect(closed.headers.get("set-cookie")).toMatch(/^tollkeeper_session=; .*Max-Age=0$/)
-        // A copy of the cookie is worth nothing.
+        // A copy of the cookie no longer works.
         expect(yield* as(cookie, "/analytics/v1/transactions")).toBe(401)
         expect(yield* as(caller.cookie, "/analytics/v1/overview")).toBe(200)
       }).pipe(Effect.scoped),

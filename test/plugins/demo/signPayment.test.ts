@@ -1,5 +1,5 @@
-// How long the demonstration's payment lives: as its terms say, on a ledger of any pace, and never longer than any
-// facilitator takes from an honest client.
+// Lifetime of the demonstration's payment: as its terms ask, at any ledger speed, and at most the longest life that
+// facilitators accept from an honest client.
 import { expect, it } from "vitest"
 import { latestExpiry } from "../../../kernel/ledger/latestExpiry.ts"
 import { ledgersOf } from "../../../plugins/demo/signPayment.ts"

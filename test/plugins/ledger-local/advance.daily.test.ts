@@ -1,4 +1,4 @@
-// `POST /advance`: what takes months on the network takes seconds, by the network's own lifetimes.
+// `POST /advance`: months of network time pass in seconds, with the network's own lifetimes.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Address, Asset, Contract, nativeToScVal, Operation } from "@stellar/stellar-sdk"

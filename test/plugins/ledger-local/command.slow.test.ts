@@ -1,4 +1,4 @@
-// `tollkeeper ledger` as a user types it: the real program in a process of its own, asked over its real ports.
+// `tollkeeper ledger` as a user types it: the real program in its own process, called over its real ports.
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
@@ -17,7 +17,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Runs `tollkeeper ledger` on a free port until it says where it is, or until it ends. */
+/** Runs `tollkeeper ledger` on a free port until it prints its addresses, or until it ends. */
 const start = async (...args: ReadonlyArray<string>) => {
   const command = [join(root, "runtime", "cli.ts"), "ledger", "--port", "0", ...args]
   const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", ...command], {

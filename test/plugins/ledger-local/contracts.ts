@@ -1,5 +1,5 @@
-// Contracts made by hand on the embedded ledger: uploaded, created and called by transactions whose resources are made
-// up by hand too, so that they also reach the ledger when a simulation would have refused them.
+// Hand-made contracts on the embedded ledger, uploaded, created and called by transactions with hand-made resources, so
+// that they also reach the ledger when a simulation would have refused them.
 import { Effect } from "effect"
 import { Address, type Keypair, Operation, SorobanDataBuilder, xdr } from "@stellar/stellar-sdk"
 import { contractIdOf } from "../../../plugins/ledger-local/engine/host/createContract.ts"
@@ -32,7 +32,7 @@ const data = (readOnly: ReadonlyArray<xdr.LedgerKey>, readWrite: ReadonlyArray<x
     .setResourceFee(900_000_000n)
     .build()
 
-/** The source's authorization of its contract's creation, as a simulation names it. */
+/** The source's authorization of its contract's creation, in a simulation's form. */
 const creation = Effect.fnUntraced(function* (source: Keypair, wasmHash: Uint8Array) {
   const ledger = yield* LocalLedger
   const operation = Operation.createCustomContract({ address: new Address(source.publicKey()), wasmHash, salt: SALT })
@@ -41,7 +41,7 @@ const creation = Effect.fnUntraced(function* (source: Keypair, wasmHash: Uint8Ar
   return results[0].auth.map((entry: string) => xdr.SorobanAuthorizationEntry.fromXdr(entry, "base64"))
 })
 
-/** Sends an upload, a creation or a call of the source's one contract, with resources made up by hand. */
+/** Sends an upload, a creation or a call of the source's single contract, with hand-made resources. */
 export const submit = Effect.fnUntraced(function* (
   source: Keypair,
   wasm: Uint8Array,

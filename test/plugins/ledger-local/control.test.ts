@@ -1,4 +1,4 @@
-// Controls that no network node has: reverting to a snapshot, a fixed clock, reproducible ledgers, dumping the state.
+// Controls that network nodes lack: reverting to a snapshot, a fixed clock, reproducible ledgers, dumping the state.
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
@@ -29,7 +29,7 @@ const pay = Effect.fnUntraced(function* (amount: string) {
   return yield* apply(yield* transaction(keypair("payer"), [payment]))
 })
 
-/** Recommends what an issued asset's contract needs, with a recorded nonce in it. */
+/** Simulates a transfer, which recommends resources and records a nonce. */
 const simulated = Effect.fnUntraced(function* () {
   const ledger = yield* LocalLedger
   const native = new Contract(Asset.native().contractId(passphrase))
@@ -60,7 +60,7 @@ describe("a snapshot", () => {
         expect(yield* dump).toBe(before)
         hashes.push(raw.txHash)
       }
-      // What is closed next follows the ledger that was gone back to, in its own time.
+      // The next ledger follows the restored ledger, with its time.
       const { hash } = ledger.ledger.latest
       yield* ledger.close
       expect(ledger.ledger.latest.previousHash).toEqual(hash)
@@ -291,7 +291,7 @@ describe("chosen settings", () => {
 
   it.effect("without limits, accepts a contract too large for the test network", () =>
     Effect.gen(function* () {
-      // A module of nothing but one large passive section of its own name: valid, and above 128 KiB.
+      // A valid module above 128 KiB that consists of a single large passive section with its own name.
       const name = new TextEncoder().encode("large")
       const filling = 140_000
       const content = Uint8Array.from([name.length, ...name, ...new Uint8Array(filling)])

@@ -1,5 +1,5 @@
-// A fork of another ledger, which is a second embedded ledger behind a real socket: what it reads there, when and how
-// often, that it writes nothing there, and that an entry that could not be fetched is never taken for absent.
+// A fork of another ledger, which is a second embedded ledger behind a real socket. The fork reads the expected entries
+// at the expected times, writes nothing there, and never treats an unfetched entry as absent.
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer, type Scope } from "effect"
 import { Address, Asset, Contract, Keypair, Operation, xdr } from "@stellar/stellar-sdk"
@@ -51,7 +51,7 @@ const network = Effect.fnUntraced(function* (options: LocalLedgerOptions = {}) {
 const forkOf = ({ url }: Known, options: LocalLedgerOptions = {}, folder?: string) =>
   open(LocalLedger.layerFork(options, folder).pipe(Layer.provide(Upstream.layer(url))))
 
-/** Does something with one of the ledgers, by the helpers that know only one. */
+/** Runs an effect with one of the ledgers, for helpers that expect a single ledger. */
 const on = <A, E, R>(ledger: LocalLedger["Service"], run: Effect.Effect<A, E, R>) =>
   Effect.provideService(run, LocalLedger, ledger)
 
@@ -122,7 +122,7 @@ describe("a fork", () => {
       expect(yield* on(fork, balanceOf(payee))).toBe(10_005_0000000n)
       expect(yield* on(upstream, balanceOf(payee))).toBe(10_000_0000000n)
       expect(upstream.ledger.latest.sequence).toBe(before)
-      // A snapshot of the fork holds what was done to it, and not what it has learned since.
+      // A snapshot of the fork contains the fork's own changes, but not entries fetched later.
       const id = yield* fork.snapshot
       yield* on(fork, pay(payer, payee, "6"))
       yield* fork.revert(id!)
@@ -251,7 +251,7 @@ describe("a fork", () => {
       const bare = yield* forkOf(known)
       expect(yield* bare.fund(keypair("a").publicKey())).toBeDefined()
       expect(yield* bare.fund(keypair("a").publicKey(), { usdcUnits: 5n })).toBeUndefined()
-      // Accounts to begin with are there all the same.
+      // Accounts to begin with exist as well.
       const seeded = yield* standalone({ port: 0, close: "manual", fork: known.url, seedAccounts: true })
       const keys = seeded.accounts.map(({ address }) => accountKey(Keypair.fromPublicKey(address)))
       const asking = { method: "POST", body: JSON.stringify(request("getLedgerEntries", { keys })) }
@@ -365,7 +365,7 @@ describe("an unavailable upstream", () => {
       yield* upstream.closeMany(3)
       const late = atFirst(2, { kind: "stale", ledgers: 1 })
       yield* upstream.setFaults(late.faults)
-      // The first question is for the settings, of whichever ledger they are; the second for the first entries.
+      // The first request is for the settings, on any ledger; the second for the first entries.
       const fork = yield* forkOf(known)
       expect(fork.ledger.latest.sequence).toBe(1_004)
       expect(late.met.questions).toBe(3)
@@ -450,7 +450,7 @@ describe("a fork in a folder", () => {
           const again = yield* forkOf(known, {}, folder)
           expect(again.ledger.latest.hash).toEqual(first.latest.hash)
           expect(yield* on(again, balanceOf(payee))).toBe(first.balance)
-          // Deleted here, though it is there.
+          // Deleted here, although the upstream still has it.
           expect(yield* on(again, balanceOf(payer))).toBeUndefined()
           yield* upstream.setFaults([])
           yield* on(again, balanceOf(keypair("stranger")))

@@ -1,4 +1,5 @@
-// A ledger's beginning as a file: what it says is there, and what it must not say is refused with its place.
+// A file with a ledger's initial state: its content exists afterwards, and an invalid file is refused with the place of
+// the error.
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
@@ -10,7 +11,7 @@ import { account, ledgerLayer, transaction } from "./support.ts"
 
 const layer = Layer.mergeAll(ledgerLayer(), NodeFileSystem.layer, NodePath.layer)
 
-/** Runs a script beside a contract file whose function takes nothing and returns nothing. */
+/** Runs a script with a contract file that has one function, without arguments and results. */
 const run = Effect.fnUntraced(function* (script: unknown) {
   const files = yield* FileSystem.FileSystem
   const folder = yield* files.makeTempDirectoryScoped()

@@ -1,5 +1,5 @@
-// What the tests of the embedded ledger share: a ledger in memory, keys with a name, and transactions built and signed
-// with the official SDK, which knows nothing of this ledger.
+// Shared by the tests of the embedded ledger: a ledger in memory, named keys, and transactions built and signed with
+// the official SDK, which is independent of this ledger.
 import { Effect, Layer } from "effect"
 import {
   Account,
@@ -33,7 +33,7 @@ export const usdcAdmin = Effect.map(Crypto, (crypto) =>
   Keypair.fromSecret(localAccount(crypto, "usdc administrator").secret)
 )
 
-/** The account as the ledger has it now. */
+/** The account's current entry in the ledger. */
 export const account = Effect.fnUntraced(function* (address: string) {
   const ledger = yield* LocalLedger
   const key = xdr.LedgerKey.account(
@@ -71,7 +71,7 @@ export const transaction = Effect.fnUntraced(function* (
   return built
 })
 
-/** `fee` is per operation, of which a bump has one more than what it wraps. */
+/** `fee` is per operation; a bump counts one operation more than its inner transaction. */
 export const feeBump = (
   payer: Keypair,
   fee: string,
@@ -85,7 +85,7 @@ export const feeBump = (
 
 const base64 = (tx: Transaction | FeeBumpTransaction): string => tx.toEnvelope().toXdr("base64")
 
-/** Sends, and decodes what a refusal says. */
+/** Sends a transaction, and decodes a refusal. */
 export const send = Effect.fnUntraced(function* (tx: Transaction | FeeBumpTransaction) {
   const ledger = yield* LocalLedger
   const answer = yield* ledger.call("sendTransaction", { transaction: base64(tx) })
@@ -100,7 +100,7 @@ export const send = Effect.fnUntraced(function* (tx: Transaction | FeeBumpTransa
   }
 })
 
-/** Sends, closes a ledger, and gives what happened. */
+/** Sends, closes a ledger, and returns the outcome. */
 export const apply = Effect.fnUntraced(function* (tx: Transaction | FeeBumpTransaction) {
   const ledger = yield* LocalLedger
   const sent = yield* send(tx)

@@ -1,6 +1,6 @@
-// A factory that deploys pools from within, and a pool that swaps two tokens within a limit: contracts that this house
-// did not write its ledger for, driven as any client drives them, by the SDK's `contract.Client` and what it reads of
-// their interface from the ledger.
+// A factory that deploys pools, and a pool that swaps two tokens within a limit. We did not write the ledger for these
+// contracts; the test drives them like any client, with the SDK's `contract.Client` and the interface that it reads
+// from the ledger.
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -69,7 +69,7 @@ interface Pool {
   readonly swap: Call<{ from: string; sells_a: boolean; amount: bigint; least: bigint }, bigint>
 }
 
-/** A ledger behind a socket, which closes as soon as it was sent something. */
+/** A ledger behind a socket, which closes after each received transaction. */
 const setup = Effect.gen(function* () {
   const ledger = yield* LocalLedger
   const listeners = yield* Listeners
@@ -104,7 +104,7 @@ const setup = Effect.gen(function* () {
 const sent = <A>(assembled: contract.AssembledTransaction<A>) => Effect.promise(() => assembled.signAndSend())
 const [a, b] = [Asset.native(), usdcAsset].map((asset) => asset.contractId(passphrase)) as [string, string]
 
-/** A factory with the pool of XLM and USDC, which holds a million units of the one and two million of the other. */
+/** A factory with the pool of XLM and USDC, which holds a million units of XLM and two million of USDC. */
 const world = Effect.gen(function* () {
   const { client, server, units } = yield* setup
   const [owner, trader, payer] = [yield* fund("owner", 90_000_000n), yield* fund("trader", 0n), yield* fund("payer")]
@@ -143,7 +143,7 @@ const world = Effect.gen(function* () {
 })
 
 const layer = Layer.mergeAll(ledgerLayer(), nodeListeners)
-/** What a swap gives by the pool's rule. */
+/** The result of a swap by the pool's rule. */
 const outOf = (reserveIn: bigint, reserveOut: bigint, paid: bigint) =>
   (reserveOut * paid * 997n) / (reserveIn * 1_000n + paid * 997n)
 
@@ -203,7 +203,7 @@ describe("a swap factory", () => {
         const refused = yield* swap(trader, least, amount)
         expect(rpc.Api.isSimulationError(refused.simulation!) && refused.simulation.error).toMatch(words)
       }
-      // What was good when it was simulated is not any more when it comes to the ledger.
+      // Valid when simulated, but no longer when it reaches the ledger.
       const late = yield* swap(trader, given)
       yield* sent(yield* swap(owner, 0n))
       const reserves = [yield* units(pool, Asset.native()), yield* units(pool, usdcAsset)]

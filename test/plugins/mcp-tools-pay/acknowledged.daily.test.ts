@@ -1,5 +1,5 @@
-// What was paid for arrives: a host that dies, or does not read, gets it by the identical call, and pays nothing. It is
-// paid for again only after the session has made another request and the replay window has passed.
+// Paid content arrives: a host that dies, or does not read, gets it with the identical call, and pays nothing more. It
+// pays again only after the session has made another request and the replay window has passed.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { Client as ModernClient } from "@modelcontextprotocol/client"
@@ -106,7 +106,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid 
       const bought = yield* pay(first, ref, own)
       const again = yield* pay(yield* connectHttp(url, key), ref, own)
       expect(again.body).toEqual(bought.body)
-      // A repetition acknowledges nothing, though the window is over.
+      // A repetition acknowledges nothing, even after the window.
       expect((yield* pay(first, ref, own)).body["receipt"]).toEqual(bought.body["receipt"])
       yield* call(first, "x402_search_resources", {})
       expect((yield* pay(first, ref, own)).body["receipt"].paymentIdentifier).not.toBe(

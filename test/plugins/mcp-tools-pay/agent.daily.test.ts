@@ -50,7 +50,7 @@ it.live(
       assert.deepStrictEqual([before[0] - after[0], after[1] - before[1]], [10_000n, 10_000n])
       assert.strictEqual(lines.filter((line) => line.startsWith("Found")).length, 3)
 
-      // With less than the tool costs on top, it buys the page alone.
+      // With less than the tool's additional cost, it buys only the page.
       const less: Array<string> = []
       assert.deepStrictEqual(
         (yield* run(9_999n, less)).map(({ receipt }) => receipt.settledAmount),

@@ -44,7 +44,7 @@ const sharedFacts = <E>(one: ApprovalStore, two: ApprovalStore, passHour: Effect
   Effect.gen(function* () {
     expect(yield* one.find("aa", hour)).toBeUndefined()
     expect(yield* one.ask(request("aa"), hour)).toBe(true)
-    // An existing request is unchanged: its mark is the one under which the person was asked.
+    // An existing request is unchanged: it keeps the mark with which the person was asked.
     expect(yield* two.ask(request("aa", { mark: "m2" }), hour)).toBe(true)
     expect(yield* two.find("aa", hour)).toEqual(request("aa", { askedAtMillis: expect.any(Number) as never }))
     expect(yield* one.decide("bb", "approved", hour)).toBe(false)
@@ -56,8 +56,8 @@ const sharedFacts = <E>(one: ApprovalStore, two: ApprovalStore, passHour: Effect
       { concurrency: "unbounded" }
     )
     expect(taken.filter((one) => one)).toHaveLength(1)
-    // A used approval is found by the calls that share it, is in no list, and is no new request for a call that read
-    // the store before it was created; it may be returned.
+    // A used approval is found by the calls that share it and is not listed. A call that read the store before it was
+    // created makes no new request; the approval may be returned.
     expect((yield* two.find("aa", hour))?.state).toBe("used")
     expect(yield* one.all(hour)).toEqual([])
     expect(yield* two.ask(request("aa", { mark: "m4" }), hour)).toBe(true)
@@ -144,7 +144,7 @@ describeDatabases(
           expect((yield* store.all(hour)).map(({ id }) => id)).toEqual(["dd", "ee"])
           expect(yield* store.decide("dd", "approved", hour)).toBe(true)
           expect((yield* store.find("dd", hour))?.state).toBe("approved")
-          // The replica's clock has not advanced when the hour is over.
+          // The hour has passed, but the replica's clock has not advanced.
           yield* sql`update mcp_tools_approvals set asked_at = asked_at - interval '61 minutes' where id = 'dd'`
           expect(yield* store.find("dd", hour)).toBeUndefined()
         }).pipe(Effect.provide(database)),

@@ -1,6 +1,6 @@
-// Which test covers which attack on agents that pay: the catalogue of known ones by number, those that the tools were
-// built against, and those found since. Every named test runs the real tool server against a seller, a facilitator or a
-// caller that attacks, over HTTP where the attack comes over HTTP; a renamed or deleted test is reported here.
+// Which test covers which attack on paying agents: the known catalogue by number, attacks considered in the design, and
+// attacks found since. Every named test runs the real tool server against an attacking seller, facilitator or caller,
+// over HTTP if the attack uses HTTP; a renamed or deleted test is reported here.
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 

@@ -1,5 +1,6 @@
-// How a paid HTTP body is read: pauses do not end it, a whole JSON document is whole though its connection stays open
-// or breaks, and what is less is named so. The seller is a server of this machine that writes to its connection itself.
+// Reading a paid HTTP body: pauses do not end it, a complete JSON document counts as complete even if its connection
+// stays open or breaks, and an incomplete one is reported as such. The seller is a server of this machine that writes
+// to its connection itself.
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Socket } from "node:net"

@@ -77,7 +77,7 @@ const storeFacts = (store: BudgetStore["Service"], minutePasses: Effect.Effect<u
     expect(yield* paid({ amount: 20n }, toOne)).toBe("kept")
     expect(yield* paid({ amount: 1n }, toOne)).toBe("over")
     expect(yield* paid({ amount: 1n, payTo: "GOTHER" }, toOne)).toBe("kept")
-    // By origin and by grade, independently; a symbolic name has no origin.
+    // By origin and by grade, independently; a symbolic name does not count as an origin.
     const graded = {
       ...ceilings,
       perSession: 100n,
@@ -112,7 +112,7 @@ const storeFacts = (store: BudgetStore["Service"], minutePasses: Effect.Effect<u
     )
     expect(yield* store.move(one.id, { state: "settled", receipt: "a.b.c" })).toBe(true)
     expect(yield* store.move(one.id, { state: "released" })).toBe(false)
-    // A receipt is its agent's alone.
+    // Only its agent can read a receipt.
     const receipts = (agent: string) =>
       Effect.map(store.receipts(agent), (found) => found.map(({ id, receipt }) => [id, receipt]))
     expect(yield* receipts("key:moves")).toEqual([[one.id, "a.b.c"]])
@@ -181,7 +181,7 @@ describe("a budget", () => {
           )
           const reserved = yield* Effect.all(racing, { concurrency: "unbounded" })
           expect(reserved.filter((one) => one === "kept")).toHaveLength(2)
-          // A read-only process may open it beside the one that writes.
+          // A read-only process may open it while another one writes.
           expect((yield* readTable(folder)).find(({ id }) => id === held.id)?.state).toBe("signed")
         })
       )
@@ -210,7 +210,7 @@ describe("a budget", () => {
       const store = yield* memoryStore
       yield* store.reserve(at(0, 1_000), limited, 0)
       expect(yield* store.reserve(at(1, 1_060), limited, 0)).toBe("kept")
-      // A ledger whose clock is the machine's: the process's own count holds.
+      // A ledger that uses the machine's clock: the process's own count applies.
       const own = countingOwnMinute(yield* memoryStore)
       expect(yield* own.reserve(at(0, 1_000), limited, 0)).toBe("kept")
       expect(yield* own.reserve(at(180_000, 1_180), limited, 0)).toBe("over")
@@ -337,7 +337,7 @@ describeDatabases(
               ...states.map((state) => `new ${state}`),
               // Money spent without delivery is never paid again, however old it is.
               ...["old reserved", "old signed", "old spent", "old unknown"],
-              // Three days are counted, whatever the machine's clock says.
+              // Three days are counted, regardless of the machine's clock.
               ...states.filter((state) => state !== "released").map((state) => `today ${state}`)
             ].toSorted()
           )
@@ -379,9 +379,7 @@ describe("a held reservation", () => {
       })
     )
 
-  /**
-   * A ledger that records the queried nonces, and whose node has the ledgers from `oldestLedger`, without the payment.
-   */
+  /** A ledger that records the queried nonces; its node has the ledgers from `oldestLedger`, without the payment. */
   const ledgerAt = (latestLedger: number, spent: boolean, oldestLedger: number) =>
     LedgerRpc.of({
       nonceSpent: () => Effect.succeed({ latestLedger, spent, inLedger: Option.none() }),
@@ -429,7 +427,7 @@ describe("a held reservation", () => {
     Effect.gen(function* () {
       for (const state of ["signed", "unknown"] as const) {
         expect((yield* after(state, 101, false)).state).toBe("released")
-        // The first of them is the ledger after the one that the payment was built on.
+        // The search starts at the ledger after the payment's base ledger.
         expect((yield* after(state, 101, false, { oldestLedger: 88 })).state).toBe("released")
         expect((yield* after(state, 101, false, { oldestLedger: 89 })).state).toBe("unknown")
       }

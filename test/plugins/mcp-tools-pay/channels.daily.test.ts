@@ -1,5 +1,5 @@
-// Agents pay a seller of `batch-settlement` over HTTP: one deposit, reserved whole, then a voucher a call; what is left
-// comes back when the tool server ends. Another process takes the seller's total by proof, and never by its word.
+// Agents pay a seller of `batch-settlement` over HTTP: one deposit, fully reserved, then one voucher per call; the rest
+// is refunded when the tool server ends. Another process accepts the seller's total only with proof.
 import { expect, layer } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -124,7 +124,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
             )
           yield* settled(one)
           yield* settled(one)
-          // A seller that calls the channel empty gets no second deposit: the balance is the ledger's.
+          // A seller that reports an empty channel gets no second deposit: the balance comes from the ledger.
           const honest = server.enrichPaymentRequiredResponse
           server.enrichPaymentRequiredResponse = async (context: any) => {
             await honest(context)
@@ -133,13 +133,14 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
             }
           }
           yield* settled(other)
-          // What the other's voucher was for, this one has just signed too: it cannot know that it was not taken.
+          // This process has just signed for the same total as the other's voucher, and cannot see whether the seller
+          // accepted its own.
           const unsure = yield* call(one, "x402_fetch_resource", { ref, query: query() })
           expect(unsure.body["code"], JSON.stringify(unsure.body)).toBe("SETTLEMENT_UNKNOWN")
           yield* settled(one)
           expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(5_000n)
 
-          // A total that no voucher of ours proves is not taken.
+          // A total without a voucher of ours as its proof is not accepted.
           const { onBeforeVerify } = server.schemeHooks
           server.enrichPaymentRequiredResponse = async ({ paymentPayload, requirements }: any) => {
             if (paymentPayload === undefined) return
@@ -159,7 +160,8 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
           yield* settled(one)
           const [channel] = yield* Effect.promise(() => server.channels.list())
           expect(channel?.chargedCumulativeAmount).toBe("5000")
-          // One more deposit, by the one; the other asks for the refund too, by a total that the seller corrects.
+          // One more deposit, by the first process. The other asks for the refund too, with a total that the seller
+          // corrects.
           yield* settled(one)
         })
       )
@@ -176,7 +178,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
           const client = yield* paying(set)
           const buy = (asked = query()) => call(client, "x402_fetch_resource", { ref, query: asked })
           for (const _ of [1, 2]) expect((yield* buy()).body["receipt"]?.settledAmount).toBe("1000")
-          // The voucher that it has just been sent, as the proof of an earlier total.
+          // The voucher that the seller has just received, shown as the proof of an earlier total.
           const shown: Array<string> = []
           const { enrichPaymentRequiredResponse: honest } = server
           const { onBeforeVerify } = server.schemeHooks
@@ -388,7 +390,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
           const client = yield* paying([...set, "batch_payments.refund_idle_seconds=1"])
           const { body } = yield* call(client, "x402_fetch_resource", { ref, query: query() })
           expect(body["receipt"]?.settledAmount).toBe("1000")
-          // It says that it has refunded, and has not.
+          // The seller reports a refund that it has not made.
           let lies = 0
           server.schemeHooks.onBeforeVerify = async () => ({ skip: true, result: { isValid: true } }) as any
           server.schemeHooks.onAfterVerify = async () => undefined
@@ -465,7 +467,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
             const { body } = yield* buy
             expect(body["receipt"]?.settledAmount, JSON.stringify(body)).toBe("1000")
           }
-          // The payer's account withdraws what the seller did not claim.
+          // The payer's account withdraws the money that the seller did not claim.
           const [stored] = yield* Effect.promise(() => server.channels.list())
           const keys = { payer: agent, payerAuthorizer: agent, receiverAuthorizer: agent }
           const channel = { config: stored!.channelConfig, channelId: stored!.channelId, ...keys }

@@ -10,7 +10,7 @@ import { call, type Json } from "../mcp-tools/support.ts"
 
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 5_000 })
-/** A seller that settles, but whose response to a paid call is lost. */
+/** A seller that settles, but loses the response to a paid call. */
 const loses: Behaviour = {
   wire: (message, response) => {
     if (message["params"]?._meta?.["x402/payment"] !== undefined) response.write = () => (response.destroy(), true)
@@ -190,20 +190,18 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a dishon
           "settle_ledger_transaction_status_unknown",
           "settle_stellar_transaction_status_unknown"
         ]) {
-          const transaction = "b".repeat(64)
-          seller.behaviour = {
-            paid: () => ({
-              ...content,
-              isError: true,
-              _meta: {
-                "x402/payment-response": { success: false, transaction, network: "stellar:testnet", errorReason }
-              }
-            })
-          }
-          expect((yield* pay(client, ref, args())).body).toMatchObject({
-            code: "SETTLEMENT_UNKNOWN",
-            details: { transaction }
-          })
+          const said = { success: false, network: "stellar:testnet", errorReason, transaction: "b".repeat(64) }
+          const paid = () => ({ ...content, isError: true, _meta: { "x402/payment-response": said } })
+          // The ledger shows nothing: the transaction is the one that the seller named.
+          seller.behaviour = { settle: () => Promise.resolve(said), paid }
+          const unpaid = (yield* pay(client, ref, args())).body
+          expect(unpaid).toMatchObject({ code: "SETTLEMENT_UNKNOWN", details: { transaction: said.transaction } })
+          expect(unpaid["details"].paid).toBeUndefined()
+          // The ledger shows the payment: the transaction is its own.
+          seller.behaviour = { paid }
+          const shown = (yield* pay(client, ref, args())).body
+          expect(shown).toMatchObject({ code: "SETTLEMENT_UNKNOWN", details: { paid: true } })
+          expect(shown["details"].transaction).not.toBe(said.transaction)
         }
         seller.behaviour = { paid: () => new Promise(() => undefined) }
         expect((yield* pay(client, ref, args())).body["code"]).toBe("SETTLEMENT_UNKNOWN")

@@ -1,4 +1,4 @@
-// Arguments are held against the listing's own schema before anything is asked or signed.
+// Arguments are checked against the listing's own schema before any request or signature.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { checkInput, checkRequest } from "../../../plugins/mcp-tools-pay/call/declaredInput.ts"
@@ -14,7 +14,7 @@ it.effect("arguments of a tool that its schema refuses are refused", () =>
     expect(yield* refused(checkInput({ city: 1 }, city, "arguments"))).toContain("`arguments.city` (type)")
     expect(yield* refused(checkInput({ city: "Riga", days: 1.5 }, city, "arguments"))).toContain("`arguments.days`")
     expect(yield* refused(checkInput({ city: "Riga", days: 2 }, city, "arguments"))).toBe("passes")
-    // What cannot be compiled within bounds says nothing, and neither does no schema.
+    // A schema that cannot be compiled within limits passes everything, and so does a missing one.
     for (const schema of [undefined, true, { $ref: "https://elsewhere.example" }, { pattern: "(a+)+\\1" }])
       expect(yield* refused(checkInput({}, schema, "arguments"))).toBe("passes")
   })

@@ -1,5 +1,5 @@
-// Paid content is delivered whatever the seller's receipt says and however the seller ends its stream: the ledger
-// proves the payment. Content whose payment is not yet proven is stored and delivered once it is resolved.
+// Paid content is delivered whatever the seller's receipt contains and however its stream ends: the ledger proves the
+// payment. If the payment is not yet proven, the content is stored and delivered once it is resolved.
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Duplex } from "node:stream"
@@ -26,7 +26,7 @@ const [stream, json] = ["text/event-stream", "application/json"]
 const event = (message: Json) => `data: ${JSON.stringify(message)}\n\n`
 const notification = '{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'
 
-/** What frames the answer to a payment: its status, its type and its text. */
+/** The framing of the answer to a payment: its status, its type and its text. */
 const framings: ReadonlyArray<readonly [string, number, string, (message: Json) => string]> = [
   ["behind a priming event", 200, stream, (message) => `id: 0\ndata: \n\n${event(message)}`],
   ["behind a ping that is no JSON", 200, stream, (message) => `event: ping\ndata: now\n\n${event(message)}`],
@@ -143,7 +143,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paid co
                 const result = { content: [], structuredContent: { sum: a + b }, _meta: meta }
                 const text = framed({ jsonrpc: "2.0", id: message["id"], result })
                 response.writeHead(status, { "content-type": type })
-                // A stream stays open, as it may.
+                // A stream may stay open.
                 return type === "application/json" ? response.end(text) : response.write(text)
               })
               return true
@@ -186,7 +186,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paid co
         seller.behaviour = {}
         expect((yield* fetched(client, ref, own)).body["receipt"]?.status).toBe("settled")
         expect(new Set(paymentsIn(seller, received)).size).toBe(1)
-        // What is too long is so each time.
+        // An overlong answer is overlong each time.
         seller.behaviour = { paid: (reply) => ({ ...reply, body: " ".repeat(12_000_000) }) }
         const { body } = yield* fetched(client, ref)
         expect([body["receipt"]?.status, body["truncated"]]).toEqual(["settled", true])

@@ -1,5 +1,5 @@
-// Paid content arrives unchanged, however a seller frames it: over raw sockets, since no HTTP library writes such
-// answers. What cannot be framed is given as it came, with the reason. Numbers and names are never changed.
+// Paid content arrives unchanged, however a seller frames it: over raw sockets, since HTTP libraries do not write such
+// answers. Content that cannot be framed is returned unchanged, with the reason. Numbers and names are never changed.
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Duplex } from "node:stream"
@@ -96,7 +96,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid 
             undefined
           ])
         }
-        // What is no HTTP at all is given as it came.
+        // An answer that is not HTTP is returned unchanged.
         seller.behaviour = { raw: { paid: (socket) => socket.end("17 degrees, and no head") } }
         const own = { query: query() }
         expect((yield* fetched(client, ref, own)).body).toMatchObject({

@@ -185,7 +185,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })(
             expect({ what, signed: new Set(paymentsIn(seller, received)).size }).toEqual({ what, signed: 1 })
             const spent = Effect.map(facilitator.balance(agent.publicKey()), (now) => before - now)
             expect(yield* eventually(spent, (units) => units > 0n)).toBe(httpAmount)
-            // Once honest again, it delivers what was bought.
+            // Once honest again, it delivers the purchase.
             seller.behaviour = behaviour.version === 1 ? { version: 1 } : {}
             const { body } = yield* fetched(client, ref, own)
             const outcome = body["receipt"]?.status ?? body["code"]

@@ -388,14 +388,14 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })(
           const elsewhere = { status: 307, headers: { location: `${seller.origin}/again` } }
           const lies: ReadonlyArray<readonly [code: string, paid: (reply: HttpReply, settled: Json) => HttpReply]> = [
             ["PAYMENT_REQUIRED", asksAgain],
-            // The ledger has the payment, whatever the receipt says: the content is delivered.
+            // The ledger has the payment, even if the receipt contradicts it: the content is delivered.
             ["settled: transaction", (_, settled) => said(settled, { transaction: replayed })],
             ["settled: payer", (_, settled) => said(settled, { payer: seller.payTo })],
             ["settled: success", (_, settled) => said(settled, { success: false, errorReason: "invalid_ledger_auth" })],
             // A redirect's body is content, its address is not followed.
             ["SETTLEMENT_UNKNOWN", (reply) => ({ ...reply, ...elsewhere, body: "" })],
             ["settled: receipt", (reply) => ({ ...reply, ...elsewhere })],
-            // What passes the cap is delivered up to it: it is as long each time.
+            // An answer above the limit is delivered up to it; it is equally long each time.
             ["settled: receipt", () => ({ status: 200, headers: {}, body: Buffer.alloc(70_000) })],
             ["PAYMENT_REQUIRED", () => ({ status: 402, headers: {}, body: deepChallenge(seller) })]
           ]
@@ -489,12 +489,12 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })(
           body["receipt"] === undefined ? [] : [JSON.stringify(body["receipt"])]
         )
         expect(new Set(receipts).size).toBe(1)
-        // A call too late to wait for the payment, and too early to know of it, signs nothing.
+        // A call that is too late to wait for the payment, and too early to find its record, signs nothing.
         for (const { body } of all.filter(({ isError }) => isError))
           expect(body).toMatchObject({ code: "SETTLEMENT_UNKNOWN", details: { reason: "concurrent_call" } })
         expect(paymentsIn(seller, received)).toHaveLength(1)
         expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(httpAmount)
-        // Afterwards the same call has the same answer, and another one is a purchase.
+        // Afterwards the same call has the same answer, and another call is a purchase.
         expect(JSON.stringify((yield* fetched(client, ref, own)).body["receipt"])).toBe(receipts[0])
         expect(paymentsIn(seller, received)).toHaveLength(1)
         expect((yield* fetched(client, ref)).body["receipt"]?.status).toBe("settled")

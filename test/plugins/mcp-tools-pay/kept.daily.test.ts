@@ -1,5 +1,5 @@
-// A payment that is open is found by the call's own words, and ends with what was paid for: an error page takes no
-// content's place, and no listing hides a payment that was made.
+// The call's own arguments identify its open payment, which ends with the delivery of its purchase: an error page does
+// not replace the content, and no listing hides a payment that was made.
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { httpAmount } from "./httpSeller.ts"
@@ -23,7 +23,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an open
       const own = args()
       const first = yield* pay(client, ref, own)
       expect(first.body).toMatchObject({ code: "SETTLEMENT_UNKNOWN", details: { contentKept: true } })
-      // Now it is settled, and what comes is an error without a receipt.
+      // Now it is settled, and the answer is an error without a receipt.
       seller.behaviour = { paid: () => ({ isError: true, content: [{ type: "text", text: "used already" }] }) }
       expect((yield* pay(client, ref, own)).body["code"]).toBe("SETTLEMENT_UNKNOWN")
       seller.behaviour = {}

@@ -45,7 +45,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an agent
           )
           return (yield* pay(client, ref, { a: 7, b: 71_000 })).body
         }).pipe(Effect.scoped, Effect.provideServiceEffect(Clock.Clock, skewedClock(skew)))
-      // Paid, but the response never comes: only the ledger knows of it.
+      // Paid, but the response never comes: only the ledger has a record of it.
       seller.behaviour = { paid: () => new Promise<never>(() => undefined) }
       const first = yield* payAt(-hour)
       expect(first["code"]).toBe("SETTLEMENT_UNKNOWN")

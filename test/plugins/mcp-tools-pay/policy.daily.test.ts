@@ -286,7 +286,8 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
       expect(first.resultType).toBe("input_required")
       const [key] = Object.keys(first.inputRequests)
       const yes = { [key!]: { action: "accept", content: { approve: true } } }
-      // An answer under another key does not count: such a call waits for the one question, and gets the same answer.
+      // An answer under another key does not count: such a call waits for the shared question, and gets the same
+      // answer.
       const [twin, answered] = yield* Effect.all([round({ approve: yes[key!] }), round(yes)], { concurrency: 2 })
       expect(answered.structuredContent.receipt?.status, JSON.stringify([twin, answered])).toBe("settled")
       expect(twin.structuredContent.receipt).toEqual(answered.structuredContent.receipt)
@@ -390,7 +391,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
       expect(yield* ask(`/approvals/${id}`, operator, yes)).toEqual([200, { id, state: "approved" }])
       expect((yield* ask(`/approvals/${id}`, operator, yes))[0]).toBe(404)
       expect((yield* pay(client, ref, own)).body["receipt"]?.status).toBe("settled")
-      // Without operator keys there is no operator.
+      // Without operator keys no caller is an operator.
       const keyless = yield* toolsUrl([asking])
       const refused = yield* Effect.promise(() => fetch(`${keyless}/approvals`, { headers: bearer }))
       expect(refused.status).toBe(403)

@@ -1,4 +1,4 @@
-// One question for one invocation: what may happen between the question, its answer and its payment.
+// One question for one invocation: events between the question, its answer and its payment.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option } from "effect"

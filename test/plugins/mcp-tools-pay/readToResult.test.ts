@@ -52,7 +52,7 @@ describe("a seller's response", () => {
   it("a JSON response ends at its closing bracket or its declared length", () => {
     expect(endOf(toJsonEnd(json), `${answer}   `, 1)).toBe(bytes(answer).length)
     expect(endOf(toRpcAnswer(4)(json), `${answer}   `, 1)).toBe(bytes(answer).length)
-    // It may go on: another document, or blanks alone.
+    // More may follow: another document, or only blanks.
     const reader = toJsonEnd(json)!
     expect(["[1]", "\n", '{"a":', "2}", "3"].map((text) => reader(bytes(text)))).toEqual([
       "pause",

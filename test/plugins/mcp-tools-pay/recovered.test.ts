@@ -1,5 +1,5 @@
-// How long a repeated call waits for the catalog before an earlier payment for it is finished, and what a call does
-// that was not paid for. The clock is the test's.
+// How long a repeated call waits for the catalog before it finishes an earlier payment, and the behavior of an unpaid
+// call. Uses a test clock.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
@@ -11,7 +11,7 @@ type Prepared = Effect.Effect<string, ToolError>
 
 const away = toolError("UPSTREAM_TIMEOUT", "the facilitator is unavailable; retry later")
 
-/** A catalog that answers as listed, one entry a request; `log` has what happened. */
+/** A catalog that returns these answers, one per request; `log` records the events. */
 const catalogOf = (answers: ReadonlyArray<Prepared>) => {
   const log: Array<string> = []
   let asked = 0

@@ -16,7 +16,7 @@ import { agentKey, pay, PayWorld } from "./payWorld.ts"
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 130_000 })
 
-/** Other spellings of one URL, some of which a catalog normalizes. */
+/** Other spellings of one URL; a catalog normalizes some of them. */
 const twins = (text: string): ReadonlyArray<string> => {
   const { host, hostname, origin, pathname, port } = new URL(text)
   return [
@@ -89,7 +89,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a forge
         amount: httpAmount
       }
       expect((yield* facilitator.settle(yield* declaring(facilitator, declared))).json.success).toBe(true)
-      // A payment under the route's words is evidence for them; a claim alone answers for no other URL.
+      // A payment under the route's words is evidence for them; an unpaid claim does not answer for other URLs.
       const { body } = yield* eventually(
         fetched(client, refOf(seller, "/cities/riga")),
         ({ body }) => body["code"] === "INVALID_ARGUMENT"
@@ -126,10 +126,10 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a forge
       expect((yield* pay(client, ref, own)).body["code"]).toBe("RESOURCE_CHANGED")
       seller.behaviour = {}
       expect((yield* pay(client, ref, own)).body["receipt"]?.status).toBe("settled")
-      // Acknowledged by another request, it is bought anew.
+      // Another request has acknowledged it, so it is bought again.
       yield* call(client, "x402_search_resources", {})
       expect((yield* pay(client, ref, own)).body["details"].approval.state).toBe("pending")
-      // Given back, it is taken again as it was: no call passes beside an approval that is still used.
+      // A returned approval is used again unchanged: no call passes together with a used approval.
       const lines = readFileSync(join(folder, "tools-decisions.jsonl"), "utf8").trim().split("\n")
       const outcomes = lines.map((line) => (JSON.parse(line) as { readonly outcome: string }).outcome)
       expect(outcomes.filter((outcome) => outcome.startsWith("approved"))).toEqual(["approved", "approved"])

@@ -111,7 +111,7 @@ layer(Replicas.layer, {
 })("two tool servers over one PostgreSQL", (it) => {
   const onServer = it.effect.skipIf(!databaseKinds.includes("postgres"))
 
-  /** What the agent's account pays. */
+  /** The amount that the agent's account pays. */
   const spentBy = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
     const { agent, facilitator } = yield* PayWorld
     const before = yield* facilitator.balance(agent.publicKey())

@@ -150,7 +150,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 2 * readyMillisMax 
             (now) => now > 0
           )
           yield* first.kill
-          // Not there: the seller does not respond, and nothing is signed anew.
+          // The payment is not on the ledger: the seller does not respond, and no new payment is signed.
           seller.behaviour = { wire: (_, response) => (response.writeHead(503).end(), true) }
           const again = yield* connectHttp((yield* start(keystore, state)).url, processKey)
           const held = yield* pay(again, ref, own)

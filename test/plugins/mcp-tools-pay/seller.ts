@@ -1,6 +1,6 @@
-// A paid MCP seller: the official SDK's server over Streamable HTTP with one tool, `add`, which requests payment as the
-// x402 transport for MCP prescribes and settles it through a facilitator. Every response has a hook, so that the same
-// seller can be dishonest, and the server may be of either era: with sessions, or of 2026-07-28 alone.
+// A paid MCP seller: the official SDK's server over Streamable HTTP with one tool, `add`, which requests payment
+// according to the x402 transport for MCP and settles it through a facilitator. Every response has a hook, so the same
+// seller can be dishonest. The server may be of either era: with sessions, or of 2026-07-28 only.
 import { Server } from "@modelcontextprotocol/sdk/server/index.js"
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"

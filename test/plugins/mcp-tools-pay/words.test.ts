@@ -1,4 +1,5 @@
-// What a seller or a catalog writes is part of no sentence of ours: only a word names a member or a method.
+// Text from sellers and catalogs never enters our messages: only a single word is used as the name of a member or
+// method.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { chooseOperation } from "../../../plugins/mcp-tools-pay/call/httpCall.ts"

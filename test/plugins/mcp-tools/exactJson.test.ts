@@ -3,7 +3,7 @@ import { inexactIn, membersOf, textAt } from "../../../plugins/mcp-tools/exactJs
 import { makeRandom } from "../../simulation/random.ts"
 import { randomJson } from "../../support/randomJson.ts"
 
-/** A JSON text as a tree: members sorted by name, numbers as decimals without exponent where they are short. */
+/** A JSON text as a tree: members sorted by name, short numbers as decimals without exponent. */
 const plain = (text: string): unknown => {
   const members = membersOf(text)
   const first = text.trim()[0]

@@ -21,7 +21,7 @@ export interface ToolsOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** Its state folder; absent: a temporary one. */
   readonly stateFolder?: string | undefined
-  /** Default: one that must not be opened. */
+  /** Default: a database that must not be opened. */
   readonly database?: Layer.Layer<DatabaseSource> | undefined
 }
 
@@ -85,7 +85,7 @@ export interface Called {
   readonly raw: Json
 }
 
-/** Calls a tool; fails unless both copies of the result are equal, where it is short enough to be sent twice. */
+/** Calls a tool; fails unless both copies of a result are equal, if it is short enough to be sent twice. */
 export const call = (client: Client, name: string, args: Json = {}): Effect.Effect<Called> =>
   Effect.promise(async () => {
     const raw = (await client.callTool({ name, arguments: args })) as Json

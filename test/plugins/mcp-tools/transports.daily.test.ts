@@ -333,7 +333,7 @@ describe("a protocol error", () => {
       expect(errorIn(yield* send(url, "/mcp", { session: "0".repeat(32), body: ping(3) }))).toEqual([404, -32001, null])
       const unknown = yield* send(url, "/mcp", { session, body: { jsonrpc: "2.0", id: 4, method: "tools/none" } })
       expect(dataOf(unknown.text)).toMatchObject({ id: 4, error: { code: -32601 } })
-      // A notification gets no response, whatever its outcome.
+      // A notification gets no response, with any outcome.
       const refused = `{"jsonrpc":"2.0","method":"notifications/x","params":{"x":${deep}}}`
       for (const body of [refused, '{"jsonrpc":"2.0","method":"notifications/x","params":5}']) {
         const { status, text } = yield* send(url, "/mcp", { session, body })
@@ -475,7 +475,7 @@ describe("a stop", () => {
 })
 
 describe("a stop of the listener", () => {
-  // The clock does not advance, so a stop that waits for its limit never ends. A client whose first stream is abandoned
+  // The clock does not advance, so a stop that waits for its limit never ends. A client that abandons its first stream
   // before it is sent leaves such a connection behind.
   it.effect("stopping the listener waits for no idle connection [S182]", () =>
     Effect.gen(function* () {

@@ -1,6 +1,6 @@
-// A batch deposit by `POST /prepare`, over a whole facilitator and a real seller: the clients without an SDK, in Node
-// and in Python, deposit once, pay by vouchers and get the rest back, to the atom; a wallet deposits; a channel that
-// was lost is taken from the seller by proof alone; each lie of a facilitator is refused before anything is signed.
+// A batch deposit through `POST /prepare`, over a whole facilitator and a real seller. The clients without an SDK, in
+// Node and in Python, deposit once, pay with vouchers and get the exact rest back. A wallet deposits. A lost channel is
+// recovered from the seller only with proof. Each lie of a facilitator is refused before anything is signed.
 import { assert, it } from "@effect/vitest"
 import { Keypair, type xdr } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -91,7 +91,7 @@ it.live(
       channels.clear()
       const again = yield* buy
       assert.deepStrictEqual([again.response.status, [...channels.values()][0]!.charged], [200, 4n * price])
-      // The deposit is spent with the fifth payment; the sixth tops it up.
+      // The fifth payment uses up the deposit; the sixth tops it up.
       yield* buy
       assert.strictEqual((yield* buy).response.status, 200)
       assert.strictEqual(yield* facilitator.balance(buyer.publicKey()), 490_000n)
@@ -169,12 +169,12 @@ it("takes a seller's total by a voucher of its own key alone, and never more tha
     [false, false, false, false, false]
   )
   assert.strictEqual(channels.size, 0)
-  // The voucher that the seller has just been sent proves no earlier total.
+  // The voucher that the seller has just received proves no earlier total.
   assert.isFalse(takes(shown("40", "40"), { max: 40n, before: 30n }))
   assert.isTrue(takes(shown("30", "40")))
   assert.deepStrictEqual(channels.get(channelId), { charged: 30n, balance: 100n, signed: 40n })
   assert.isTrue(takes(shown("40", "40"), { max: 50n, before: 40n }))
-  // Nor is it believed when it says that less is deposited.
+  // A seller that reports a lower deposit is ignored too.
   const poorer = shown("40", "40")
   poorer.accepts[0]!.extra.channelState.balance = "0"
   assert.isTrue(takes(poorer, { max: 50n, before: 40n }))
@@ -305,7 +305,7 @@ it.live(
         const paid = yield* buyByPython(page, env)
         assert.isString(paid.refused, `${name}: ${JSON.stringify(paid)}`)
       }
-      // What the seller's own terms ask for is bounded before anything is asked.
+      // The seller's own terms are checked against limits before any request.
       const bounds: ReadonlyArray<readonly [object, object]> = [
         [{ batchContract: testnetUsdc }, {}],
         [{ withdrawDelay: 2_592_000 }, {}],
@@ -330,7 +330,7 @@ it.live(
         const paid = yield* buyByPython(page, { ...env, FACILITATOR_URL: facilitator.url, TIMES: "3" })
         assert.deepStrictEqual([paid.status, paid.receipt?.success], [200, true], JSON.stringify(paid))
         assert.strictEqual(paid.receipt.extra.channelState.chargedCumulativeAmount, "3000")
-        // Its record is gone with its process: the next one is corrected by its own voucher.
+        // Its record was lost with its process: its own voucher corrects the next one.
         const next = yield* buyByPython(page, { ...env, FACILITATOR_URL: facilitator.url })
         assert.strictEqual(next.receipt?.extra?.channelState?.chargedCumulativeAmount, "4000", JSON.stringify(next))
       }

@@ -1,4 +1,4 @@
-// `POST /prepare` over whole facilitators: what it lays out is verified and settled as signed, in `exact` and in every
+// `POST /prepare` over whole facilitators: its payments are verified and settled as signed, in `exact` and in every
 // profile of `upto`, for an account and for a wallet; a reference client refuses each lie.
 import { expect, it } from "@effect/vitest"
 import { buildAuthorizationEntryPreimage, hash, Keypair, Networks, xdr } from "@stellar/stellar-sdk"
@@ -52,7 +52,7 @@ const bodyOf = (terms: Terms, transaction: string, amount = terms.amount) => ({
   paymentRequirements: { ...terms, amount }
 })
 
-/** The envelope with a signature put where the SDK finds the entry's. */
+/** The envelope with a signature in the place where the SDK finds the entry's. */
 const withSignature = (transaction: string, signature: xdr.ScVal): string => {
   const envelope: any = xdr.TransactionEnvelope.schema.decode(Buffer.from(transaction, "base64"))
   const [operation] = envelope.v1.tx.operations

@@ -1,5 +1,5 @@
-// The log across what ends processes and databases: killed between an outcome and its leaf, two replicas that put the
-// same outcomes into it, and a restored backup, of which the published log shows what is missing.
+// The log across ends of processes and databases: killed between an outcome and its leaf, two replicas that log the
+// same outcomes, and a restored backup, which the published log shows to be incomplete.
 import { NodeServices } from "@effect/platform-node"
 import { PgClient } from "@effect/sql-pg"
 import { expect, it } from "@effect/vitest"
@@ -100,7 +100,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
           )
         )
         expect(cutOff).toBe(true)
-        // A server's database is read beside it: the outcome is there, and no leaf yet.
+        // We read a server's database separately: the outcome is there, but no leaf yet.
         if (url !== undefined)
           expect(
             yield* Effect.flatMap(SqlClient.SqlClient, counted).pipe(
@@ -142,7 +142,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         )
         const last = yield* eventually(counted(first.sql), ({ leaves }) => leaves >= paid.length)
         expect(last).toEqual({ outcomes: 12, leaves: 12 })
-        // Whichever replica is asked, the receipt is the one that the other answered with.
+        // Each replica returns the receipt that the other answered with.
         for (const { answer, replica } of paid) {
           const other = replicas.find((one) => one !== replica)!
           const { outcomes, receipt } = yield* provenAt(other.url, answer.transaction)
@@ -183,7 +183,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         const copy = yield* Effect.promise(() => keepLog(before.url, folder))
         yield* before.stop
 
-        // The state folder is gone with the machine: the database alone shows that it is another.
+        // The state folder was lost with the machine: only the database shows that it is another one.
         const after = yield* startFacilitator({ ...shared, database: restored })
         const { epochs } = (yield* after.ask("/log/epochs")).json
         expect(epochs.map(({ epoch, size }: any) => [epoch, size])).toMatchObject([
@@ -213,7 +213,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
   )
 })
 
-/** A database, and what its backup restores: a dump in a fresh cluster, or the embedded one's archive. */
+/** A database, and a restored backup of it: a dump in a fresh cluster, or the embedded one's archive. */
 const backedUp = Effect.fnUntraced(function* (kind: DatabaseKind) {
   if (kind === "postgres") {
     const cluster = Effect.acquireRelease(Effect.promise(startCluster), ({ stop }) => Effect.promise(stop))

@@ -1,4 +1,5 @@
-// A receipt where its seller waits for it: in the event stream and in a webhook, the same bytes as in the answer.
+// A receipt in the places where its seller waits for it: in the event stream and in a webhook, the same bytes as in the
+// answer.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"

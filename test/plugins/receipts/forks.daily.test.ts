@@ -1,6 +1,6 @@
-// Silent forks, each shown by a witness: a database that was restored together with its state folder, one that was made
-// again with the same keys, and one backup that was restored twice. Nothing of a fork is signed; receipts continue
-// without proofs; an operator's new epoch has what was not signed, and the witness signs that.
+// Silent forks, each shown by a witness: a database restored together with its state folder, a database recreated with
+// the same keys, and one backup restored twice. No part of a fork is signed; receipts continue without proofs; an
+// operator's new epoch contains the unsigned entries, and the witness signs that.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer } from "effect"
@@ -99,10 +99,10 @@ describe.each(databaseKinds)("a fork of the log on %s", (kind) => {
         expect((yield* restored.ask("/health/ready")).text).not.toContain("the log is a fork")
         const { json } = yield* restored.ask("/log/epochs")
         expect(json.epochs.map((one: any) => one.origin)).toEqual(["pay.example/log", moved.proof.origin])
-        // The first epoch is as it was: a client of it sees one tree.
+        // The first epoch is unchanged: a client of it sees one tree.
         expect((yield* restored.ask("/log/checkpoint")).text).toMatch(/^pay\.example\/log\n7\n/)
 
-        // The same backup once more, on another server: an epoch of its own, which the witness does not take.
+        // The same backup once more, on another server: a separate epoch, which the witness does not accept.
         yield* restored.sql`delete from receipts_leaves where index >= 7 or epoch > 1`
         yield* restored.sql`delete from receipts_checkpoints where size > 7 or epoch > 1`
         yield* restored.sql`delete from receipts_epochs where epoch > 1`

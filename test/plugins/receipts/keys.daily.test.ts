@@ -80,7 +80,7 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
         yield* before.stop
 
         const after = yield* start(`${current.secret()},${former.secret()}`)
-        // Announced, and not in force yet: every replica is to know it first.
+        // Announced, but not in force yet: every replica has to read it first.
         const between = yield* pay(after, ledger)
         const announced = yield* didOf(after)
         expect((yield* Effect.promise(() => openReceipt(receiptIn(between), announced))).key.id).toBe(kidOf(former))
@@ -103,7 +103,7 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
           expect(answer.receipt).toBe(receiptIn(paid))
           expect((yield* Effect.promise(() => verify(answer, did))).transaction).toBe(paid.transaction)
         }
-        // The log says when each came and went.
+        // The log has the times when each came into force and was retired.
         const entries = yield* after.sql<{ text: string }>`select convert_from(substr(entry, 2), 'UTF8') as text
           from receipts_leaves where get_byte(entry, 0) = 2 order by index`
         const ofReceipts = entries.map(({ text }) => JSON.parse(text)).filter(({ use }) => use === "receipt")
@@ -123,7 +123,7 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
         const answer = yield* proven(after, old)
         const refused = yield* Effect.promise(() => verify({ ...answer, receipt: forged }, did).catch(String))
         expect(refused).toContain("no proof")
-        // With the key in force, before the theft is known: the log has no leaf of it either.
+        // With the key in force, before the theft is noticed: the log has no leaf for it either.
         const present = forge(current, { ...claims, transaction: "cd".repeat(32) })
         const also = yield* Effect.promise(() => verify({ ...answer, receipt: present }, did).catch(String))
         expect(also).toContain("no proof")
@@ -164,7 +164,7 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
         const rotated = yield* start(`${next.secret()},${former.secret()}`)
         const between = yield* pay(rotated, ledger)
         yield* proven(rotated, between)
-        // In force at last, as it is half a minute later.
+        // In force at last, as after half a minute.
         yield* rotated.sql`update receipts_keys set valid_until = date_trunc('second', clock_timestamp())
           where kid = ${kidOf(former).split("#")[1]!}`
         yield* rotated.sql`update receipts_keys set valid_from = date_trunc('second', clock_timestamp())
@@ -222,7 +222,7 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
           startFacilitator({ ...shared, environment: { ...secrets, RECEIPTS_SECRET: seeds } })
         const behind = yield* start(former.secret())
         yield* proven(behind, yield* pay(behind, ledger))
-        // As a replica has announced it that was restarted before this one.
+        // As if another replica, restarted before this one, had announced it.
         const [kid, formerKid] = [current, former].map((pair) => kidOf(pair).split("#")[1]!)
         yield* behind.sql`with retired as (
             update receipts_keys set valid_until = date_trunc('second', clock_timestamp()) where kid = ${formerKid!})

@@ -1,5 +1,5 @@
-// The log over several tiles, read by its public routes alone and computed once more; and what becomes of it when its
-// database loses entries that were published.
+// The log over several tiles, read only through its public routes and recomputed; and its behavior when its database
+// loses published entries.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer } from "effect"
@@ -69,7 +69,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         })
         const epochs = Effect.map(facilitator.ask("/log/epochs"), ({ json }) => json.epochs)
         witness.trust(facilitator.url)
-        // The witness of the examples cosigns, and then what continues it.
+        // The examples' witness cosigns, and then cosigns a checkpoint that continues it.
         const isCosigned = (size: number) =>
           eventually(
             facilitator.ask("/log/checkpoint"),
@@ -124,7 +124,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         expect(current).toMatchObject({ epoch: 2, reason: "the database lost entries that were published" })
         const { root, size } = readCheckpoint(next.proof.checkpoint, current.keys[0])
         expect(rootOf(outcomeLeaf(next.record, next.salt), next.proof.hashes, next.proof.index, size)).toBe(root)
-        // The first entry, and the signed statement, name what was published before.
+        // The first entry, and the signed statement, name the log that was published before.
         const [first] = tilePaths(size)
         const bundle = yield* bytesAt(facilitator, `${place}/tile/entries/${first}`)
         const entry = bundle.subarray(2, 2 + bundle.readUInt16BE(0))
@@ -200,7 +200,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
           { origin: "pay.example/log", size: 8, root: expect.any(String) },
           { origin: "pay.example/log", size: 12, root }
         ])
-        // It is said once.
+        // It is reported once.
         yield* publishFailures(again, 101, 101)
         yield* proven(again, 101)
         const more = yield* again.sql`select 1 from receipts_leaves where epoch = 2 and get_byte(entry, 0) = 3`

@@ -1,5 +1,5 @@
-// The tree over tiles against RFC 6962 written down as it reads: roots, audit paths and consistency proofs of every
-// size up to some tiles, and what a changed leaf, path or size does to them.
+// The tree over tiles against a literal implementation of RFC 6962: roots, audit paths and consistency proofs of every
+// size up to some tiles, and the effects of a changed leaf, path or size.
 import { expect, it } from "vitest"
 import { createHash } from "node:crypto"
 import {

@@ -1,4 +1,4 @@
-// A read that fails or succeeds within a transaction, which continues as it was.
+// A read that fails or succeeds within a transaction, which continues unchanged.
 import { expect } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,5 +1,5 @@
-// A payment's receipt: in its settle answer, in the log with a proof, the same bytes for ever and after a restart, and
-// not for others to read.
+// A payment's receipt: in its settle answer, in the log with a proof, always with the same bytes, also after a restart,
+// and hidden from others.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import type { Keypair } from "@stellar/stellar-sdk"

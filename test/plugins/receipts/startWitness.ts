@@ -1,4 +1,4 @@
-// The witness of the examples behind HTTP, for a facilitator whose DID document it reads with its first request.
+// The examples' witness behind HTTP. It reads the facilitator's DID document with its first request.
 import { Effect, FileSystem } from "effect"
 import { createServer } from "node:http"
 import { openWitness } from "../../../examples/receipts/witness.mjs"

@@ -1,5 +1,5 @@
-// Webhooks of outcomes whose stored receipt cannot be read, because its table is broken or locked: the batch is
-// delivered in time, without those receipts, and they are in later messages once the table can be read again.
+// Webhooks of outcomes with an unreadable stored receipt, because its table is broken or locked: the batch is delivered
+// in time, without those receipts, and later messages contain them once the table can be read again.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
@@ -12,7 +12,7 @@ import { startReceiver } from "../webhooks/receiver.ts"
 import { environment, paying, quick, receivers, secret } from "../webhooks/shop.ts"
 import { receiptSecrets } from "./secrets.ts"
 
-/** Of a recorded and a settled event each. */
+/** Each has a recorded and a settled event. */
 const payments = 6
 /** A read waits for a second, the rest of its batch for none; each by itself, or the server's bound, takes longer. */
 const millisMax = 4_000
@@ -24,7 +24,7 @@ const lasting = (kind: DatabaseKind) =>
     )
   )
 
-/** A replica that has seen none of the settled payments, which are an hour old, and what it delivers of them. */
+/** A replica that has seen none of the settled payments, which are an hour old, and its deliveries of them. */
 const startWorld = Effect.fnUntraced(function* (kind: DatabaseKind) {
   const receiver = yield* startReceiver({ secret })
   const shared = { database: yield* lasting(kind), environment: { ...environment, ...receiptSecrets } }
@@ -53,7 +53,7 @@ const startWorld = Effect.fnUntraced(function* (kind: DatabaseKind) {
     ]
   })
   yield* eventually(sql`select 1 from kernel_fact_cursors where consumer = 'webhooks'`, ({ length }) => length === 1)
-  /** The receipts in the messages of all settled payments, which are queued and sent anew. */
+  /** The receipts in the messages of all settled payments, which are queued and sent again. */
   const redeliver = Effect.gen(function* () {
     const before = (yield* receiver.until(() => true)).length
     yield* sql`delete from webhooks_deliveries`

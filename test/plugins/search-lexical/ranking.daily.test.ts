@@ -148,7 +148,7 @@ describeDatabases(
         const counted = sql<{ origins: number }>`select origins from search_lexical_terms where lexeme = 'tide'`
         expect((yield* counted)[0]?.origins).toBe(3)
         expect((yield* ids("tide appraisal"))[0]).toBe(11)
-        // However few have evidence; where none has, all are counted.
+        // However few have evidence; if none has, all are counted.
         const { store: few } = yield* indexed([...sellers.slice(0, 2), ...flood], "english", proven)
         expect((yield* few.answering).origins).toBe(2)
         expect((yield* counted)[0]?.origins).toBe(1)
@@ -473,7 +473,7 @@ describeDatabases(
         expect(found[0].slice(0, 4)).toEqual([2, 4, 3, 1])
         expect(found[1].slice(0, 2)).toEqual([1, 4])
         expect(found[2].slice(0, 3).toSorted()).toEqual([1, 2, 4])
-        // Six terms expand one word, besides its own forms.
+        // Six terms expand one word, in addition to its own forms.
         expect(found[3].toSorted((a, b) => a - b)).toEqual([9, 10, 11, 12, 13, 14, 15])
       })
     )
@@ -516,8 +516,8 @@ describeDatabases(
         expect(yield* languages).toEqual(["english", "simple"])
         yield* store.retire
         expect(yield* languages).toEqual(["simple"])
-        // A replica with the removed language answers with the existing index, indexes for it, and builds none of its
-        // own.
+        // A replica with the removed language answers with the existing index, indexes for it, and builds no second
+        // one.
         expect((yield* before.answering).language).toBe("simple")
         expect((yield* before.state).complete).toBe(true)
         yield* before.write([named(8, "Botany")])
@@ -568,7 +568,7 @@ describeDatabases(
         const ranked = yield* rankDocuments(sql, state, read, { condition, limit: 20, passing: ids })
         expect(ranked.map(({ id }) => Number(id))).toEqual([9_001, 9_002])
         expect(yield* rankDocuments(sql, state, read, { condition, limit: 20, passing: [] })).toEqual([])
-        // One statement, which reads them by their ids and none of the crowd.
+        // One statement, which reads them by their ids, without reading the crowd.
         const plan = scanAll(read.terms)
         const inspect: RankLookup = { plan, filters: "after", documentsMax: 2_000, among: ids }
         const [statement, values] = rankStatement(sql, state, read, { condition, limit: 20, read: inspect }).compile()
@@ -639,7 +639,7 @@ describeDatabases(
           const find = readAt(scanAll(read.terms))
           return rankStatement(sql, state, read, { condition: () => sql`true`, limit: 20, read: find }).compile()[0]
         })
-        // Among two thousand, of which six hundred suffice: an index ordered by id finds them soon.
+        // Among two thousand, six hundred suffice: an index ordered by id finds them soon.
         expect(yield* textOf("common")).toContain("order by id limit")
         expect(yield* textOf("tides")).toContain("order by id + 0 limit")
       })

@@ -164,7 +164,8 @@ describe("candidates", () => {
   })
 
   it("candidates come from rare words first, then pairs, then names", () => {
-    // As many match as contain the rare word, both common ones at three times chance, and the one that names few.
+    // The estimate adds documents with the rare word, with both common words at three times chance, and with the rarer
+    // common word in their name.
     expect(planCandidates([term("rare", 40), term("x", 2_000), term("y", 1_000)], 100_000, 300)).toEqual({
       complete: false,
       documents: 200,

@@ -1,5 +1,5 @@
-// A batch of embeddings whose resources became others while it was computed: a database that lost its last commits
-// gives ids and fences again.
+// A batch of embeddings with resources that were replaced during the computation: a database that lost its last commits
+// reuses ids and fences.
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
@@ -35,7 +35,7 @@ it.effect("stores no vector of a text that its resource no longer has", () =>
     let leased = false
     let reads = 0
     const services = Layer.mergeAll(
-      // The third is gone from the beginning: its job ends without a vector.
+      // The third does not exist from the start: its job ends without a vector.
       layerTest(Catalog, {
         documents: () =>
           Effect.sync(() => {

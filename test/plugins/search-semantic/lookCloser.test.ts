@@ -1,4 +1,4 @@
-// How often and how far nearest vectors are searched, and that no search loses what an earlier one found.
+// The number and the extent of searches for nearest vectors; no search loses a result of an earlier one.
 import { Effect } from "effect"
 import { expect, it } from "vitest"
 import type { Hit } from "../../../plugins/catalog/contract.ts"

@@ -112,7 +112,7 @@ describe("query vectors", () => {
       expect(first.pollUnsafe()).toBeUndefined()
       yield* TestClock.adjust("1 millis")
       expect((yield* Fiber.join(first))._tag).toBe("Failure")
-      // No clock moves from here on: these wait for nothing, and the provider is not called again.
+      // No clock moves from here on: these do not wait, and the provider is not called again.
       for (const key of ["b", "c"]) expect((yield* hurried(key))._tag).toBe("Failure")
       expect([asked(), breaker.trouble()]).toEqual([1, "the endpoint is slow"])
       // After a second one search probes in the background, without waiting; slow again, the circuit stays open.
@@ -133,7 +133,7 @@ describe("query vectors", () => {
       const forgiven = yield* Effect.forkChild(hurried("g"), { startImmediately: true })
       yield* TestClock.adjust("10 millis")
       expect((yield* Fiber.join(forgiven))._tag).toBe("Success")
-      // A search without another branch waits as long as the settings say.
+      // A search without another branch waits as long as configured.
       takes = 400
       const alone = yield* Effect.forkChild(vector("h", request), { startImmediately: true })
       yield* TestClock.adjust("400 millis")

@@ -1,4 +1,4 @@
-// The queue of embeddings: a text that cannot be embedded is set aside and delays no other.
+// The queue of embeddings: a text that cannot be embedded is skipped and does not delay others.
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"

@@ -1,4 +1,4 @@
-// What operators read of search: status, generations, conversion; none of it is public.
+// Operators' reports on search: status, generations, conversion. None of them is public.
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"

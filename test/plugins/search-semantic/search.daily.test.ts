@@ -1,5 +1,5 @@
-// Search over HTTP, in every mode, on PGlite by pgvector (HNSW), as a server has it, and on PostgreSQL without pgvector
-// by the quantized scan.
+// Search over HTTP, in every mode: on PGlite with pgvector (HNSW), like a server, and on PostgreSQL without pgvector
+// with the quantized scan.
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { databaseKinds, type DatabaseKind } from "../../support/databases.ts"
@@ -233,7 +233,7 @@ describe.each(databaseKinds)("search on %s", (database) => {
               const answer = yield* search(facilitator, { query: `weather ${query++}`, mode: "hybrid" })
               expect([answer.status, answer.json.partialResults]).toEqual([200, true])
               expect(names(answer).length).toBeGreaterThan(0)
-              // A mode whose branch is missing falls back to the available one.
+              // A mode without its branch falls back to the available one.
               const alone = yield* search(facilitator, { query: `weather ${query++}`, mode: "semantic" })
               expect([alone.json.partialResults, names(alone).length > 0]).toEqual([true, true])
               // Later pages come from the same list, with the same flags as the first.

@@ -1,4 +1,4 @@
-// Both methods of finding the nearest vectors in a database, against the exact answer: quantized copies without
+// Both methods of finding the nearest vectors in a database, compared with the exact answer: quantized copies without
 // pgvector, and HNSW with it.
 import { expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
@@ -18,7 +18,7 @@ import { describeDatabases } from "../../support/databases.ts"
 
 const dimension = 48
 const count = 2_600
-/** Each index is queried directly here: only generation selection needs to know whose generation it is. */
+/** Each index is queried directly here; only generation selection depends on the generation's owner. */
 const place: VectorPosition = { generation: 1n, dimension, method: "scan" }
 
 /** Vectors around forty directions, the same in every run. */
@@ -210,7 +210,7 @@ describeDatabases(
         const { index, sql } = yield* filled("scan")
         const table = sql.literal(tableOf(place))
         const { vector } = vectors[500]!
-        // The first five thousand end within this transaction, and the next one's id is below where they end.
+        // The first five thousand end within this transaction, and the next id is below their last one.
         yield* sql`insert into ${table} (id, embedding)
           select added, embedding from ${table}, generate_series(10001, 15000) as added where id = 1`
         yield* index.write(place, [{ id: 9_001n, vector }])

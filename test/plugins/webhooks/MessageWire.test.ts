@@ -1,4 +1,4 @@
-// A message says what its event did, whatever has happened to the settlement since.
+// A message describes its own event, even if the settlement has changed since.
 import { Option } from "effect"
 import { describe, expect, it } from "vitest"
 import { encodeBody } from "../../../plugins/webhooks/MessageWire.ts"
@@ -10,7 +10,7 @@ const spent = "settle_ledger_authorization_spent"
 const failure = "settle_ledger_transaction_failed"
 const at = new Date(5_000)
 
-/** A failed settlement as a later use of its authorization left it. */
+/** A failed settlement after a later use of its authorization. */
 const corrected = (state: "settled" | "failed"): SettlementRecord => ({
   id: "8f0c2a3e-0000-4000-8000-000000000001",
   network: "ledger:testnet",

@@ -1,5 +1,5 @@
-// A receiver of webhooks for tests: it verifies each signature as the specification says, with the runtime's own HMAC,
-// and responds as configured.
+// A receiver of webhooks for tests: it verifies each signature by the specification, with the runtime's own HMAC, and
+// responds as configured.
 import { Effect } from "effect"
 import { createHmac } from "node:crypto"
 import { createServer } from "node:http"
@@ -23,7 +23,7 @@ export interface ReceiverOptions {
   /** The status, or never; default 200. */
   readonly answer?: (received: Received, index: number) => number | "never"
   readonly location?: string
-  /** Sent with each answer that is not 2xx. */
+  /** Sent with each answer except 2xx. */
   readonly retryAfter?: string
 }
 

@@ -1,5 +1,5 @@
-// What the tests of webhooks share: a shop's and another's keys and secrets, receivers as a setting, a facilitator that
-// notifies them, and payments through it.
+// Shared by the tests of webhooks: keys and secrets of a shop and of another caller, receivers as a setting, a
+// facilitator that notifies them, and payments through it.
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"

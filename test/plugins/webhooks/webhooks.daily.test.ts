@@ -148,7 +148,7 @@ describe("webhooks", () => {
         }).pipe(Effect.provideServiceEffect(Clock.Clock, skewedClock(millis)))
         expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
         const states = facilitator.sql<{ state: string }>`select distinct state from webhooks_deliveries`
-        // The read that ends the wait is the one that counts: a later event of the same payment may be due after it.
+        // Check the same read that ends the wait: a later event of the same payment may become due after it.
         const ended = yield* eventually(
           states,
           (all) => receiver.received.length > 0 && all.every(({ state }) => state !== "due")
@@ -185,7 +185,7 @@ describe("webhooks", () => {
         expect(new Set(events.map(({ data, type }) => `${type} ${data.status}`))).toEqual(
           new Set(["settlement.recorded pending", "settlement.settled success"])
         )
-        // Whatever was in flight with the first one: the events that were queued later wait as long as it.
+        // Deliveries in flight with the first: events that were queued later wait equally long.
         const held = times.filter((time) => time - times[0]! > 2_500)
         expect(held.length).toBeGreaterThanOrEqual(1)
         expect(times[events.indexOf(again[1]!)]! - times[0]!).toBeGreaterThan(2_900)
@@ -263,7 +263,7 @@ describe("webhooks", () => {
         expect(JSON.parse((yield* command("enable", "*")).out)).toEqual({ receiver: "*", wasDisabled: false })
         expect((yield* command("enable", "unknown")).err).toContain("no receiver named unknown")
 
-        // Another replica's disabling counts here; what it misses for too long is given up.
+        // Another replica's disabling also applies here; a receiver that stays disabled too long loses its events.
         yield* facilitator.sql`insert into webhooks_disabled (receiver) values ('*')`
         expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
         yield* eventually(status, ({ due }) => due === 2)
@@ -411,7 +411,7 @@ it("a Retry-After is seconds or a date, and at most a day", () => {
   expect(readRetryAfter("Saturday, 31-Jan-26 10:05:00 GMT", now)).toBe(300_000)
   for (const absurd of ["999999999", "9".repeat(20), "9".repeat(400), "Fri, 31 Dec 9999 23:59:59 GMT"])
     expect([absurd, readRetryAfter(absurd, now)]).toEqual([absurd, 86_400_000])
-  // What a lenient reader of dates takes for one.
+  // Texts that a lenient date parser would accept.
   for (const none of [undefined, "", "soon", "-5", "1.5", "1e3", "2026-02-01", "1 Feb 2027", "Feb 1, 2027"])
     expect([none, readRetryAfter(none, now)]).toEqual([none, 0])
 })

@@ -10,7 +10,7 @@ import { type BatchFacilitator, startBatch } from "./world.ts"
 
 const word = (reason: string) => `invalid_batch_settlement_ledger_${reason}`
 
-/** Calls of the contract that the ledger has, by the event that each publishes. */
+/** Calls of the contract on the ledger, by the event that each publishes. */
 const contractCalls = ({ contract, rpc }: BatchFacilitator, kind: "claim" | "settle") =>
   Effect.promise(async () => {
     const name = kind === "claim" ? eventNames.claimed : eventNames.settled
@@ -147,9 +147,9 @@ describe("claims", () => {
         const seller = yield* facilitator.seller
         const channel = yield* facilitator.open(seller, 1_000n)
         const sequence = Effect.sync(() => facilitator.ledger.ledger.latest.sequence)
-        /** As if it had been recorded some stretches ago, and its caller had not had the answer. */
+        /** As if it had been recorded some stretches ago, and its caller had not received the answer. */
         const lose = Effect.fnUntraced(function* (kind: string, stretches: number) {
-          // Not near an end of a stretch: the facilitator may know a ledger or two less than the ledger itself.
+          // Not near an end of a stretch: the facilitator may be a ledger or two behind the ledger itself.
           const isWithin = (ledger: number) => ledger % stretchLedgers > 10 && ledger % stretchLedgers < 50
           const now = yield* eventually(sequence, isWithin)
           const stretch = String(Math.floor(now / stretchLedgers) - stretches)
@@ -175,7 +175,7 @@ describe("claims", () => {
               [true, first.json.transaction, first.json.amount],
               again.text
             )
-            // It is given once, and to no other caller or terms.
+            // It is given once, and only to the same caller and terms.
             assert.strictEqual((yield* facilitator.settle(body)).json.errorReason, word(left))
           }
         }

@@ -1,6 +1,6 @@
-// Deposits that are not what they say: each role of a channel in another's place, an authorization of another call, of
-// another amount, to another address, by another key, with more or less below it. Each is refused by its own reason
-// before the ledger is asked to do anything, and the one deposit of another account for the payer is taken.
+// Invalid deposits: each role of a channel in another's place, and an authorization of another call, amount, address or
+// key, with more or fewer invocations below it. Each is refused with its own reason before the ledger is called, and a
+// deposit by another account for the payer is accepted.
 import { Keypair, StrKey, xdr } from "@stellar/stellar-sdk"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -10,19 +10,20 @@ import { encodeValue, type Value } from "../../../kernel/stellar/Value.ts"
 import { callOf } from "../../support/authorization.ts"
 import type { BatchChannel, Below, Otherwise } from "../../support/batchBuyer.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
+import { trust } from "../../support/trust.ts"
 import { startBatch } from "./world.ts"
 
 const word = (reason: string) => `invalid_batch_settlement_ledger_${reason}`
 const scVal = (value: Value) => xdr.ScVal.fromXdr(encodeValue(value))
 
-/** What a test changes of an honest deposit of 1,000. */
+/** A test's changes to an honest deposit of 1,000. */
 interface Changes {
   readonly of?: BatchChannel
-  /** What the payload says. */
+  /** The amount in the payload. */
   readonly amount?: bigint
   readonly max?: bigint
   readonly voucher?: object
-  /** What is authorized. */
+  /** The authorized amount. */
   readonly authorized?: bigint
   readonly signer?: Keypair
   readonly from?: string
@@ -126,7 +127,7 @@ it.live("a deposit is refused by its reason when anything of it is another's", (
           args: depositArgs(payer.publicKey(), config, 999n)
         }
       ],
-      // What is below it.
+      // The invocations below it.
       "nothing below": ["deposit_authorization", { below: () => [] }],
       "a transfer to another": [
         "deposit_authorization",
@@ -217,5 +218,34 @@ it.live("deposits of dust and beyond a budget of their own are not sponsored", (
     const outcomes: Array<unknown> = []
     for (let at = 0; at < 6; at++) outcomes.push(yield* deposit(100n))
     assert.deepStrictEqual(outcomes.at(-1), [spent, spent])
+  }).pipe(Effect.scoped)
+)
+
+it.live("a deposit for a receiver that cannot be paid is refused", () =>
+  Effect.gen(function* () {
+    const facilitator = yield* startBatch()
+    const { batch } = facilitator
+    const payer = yield* facilitator.account(5_000n)
+    const payee = yield* facilitator.account(0n)
+    const answers = Effect.fnUntraced(function* (payTo: string) {
+      const channel = batch.channel(payer, payTo, Keypair.random())
+      const payload = yield* Effect.promise(() => batch.deposit(channel, 1_000n, 100n))
+      const body = batch.body(channel, payload, 100n)
+      const verified = (yield* facilitator.verify(body)).json
+      return [verified.invalidReason, (yield* facilitator.settled(body)).json.errorReason]
+    })
+    const refused = [word("receiver_cannot_be_paid"), word("receiver_cannot_be_paid")]
+    assert.deepStrictEqual(yield* answers(Keypair.random().publicKey()), refused)
+    assert.deepStrictEqual(yield* answers(payee.publicKey()), [undefined, undefined])
+    // A contract holds tokens without a trustline.
+    assert.deepStrictEqual(yield* answers(StrKey.encodeContract(Keypair.random().rawPublicKey())), [
+      undefined,
+      undefined
+    ])
+    const other = yield* facilitator.account(0n)
+    yield* trust(facilitator, other, testnetUsdc, "0.0000999")
+    assert.deepStrictEqual(yield* answers(other.publicKey()), refused)
+    yield* trust(facilitator, other, testnetUsdc, "0.0001")
+    assert.deepStrictEqual(yield* answers(other.publicKey()), [undefined, undefined])
   }).pipe(Effect.scoped)
 )

@@ -1,4 +1,4 @@
-// What is answered of a channel after a settlement is not what a node behind still shows.
+// The state of a channel after a settlement must not come from a node that is still behind.
 import { expect, it } from "vitest"
 import type { LedgerPayload } from "../../../plugins/x402-batch/BatchWire.ts"
 import { isStateAfter, unknownChannel } from "../../../plugins/x402-batch/stateChecks.ts"

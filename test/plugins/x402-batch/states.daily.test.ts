@@ -1,4 +1,4 @@
-// What is asked of the ledger for channels: counted at a proxy before it, which can also have no events.
+// Calls to the ledger for channels, counted at a proxy in front of it, which can also lack events.
 import { createServer } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect } from "effect"
@@ -8,18 +8,25 @@ import type { BatchChannel } from "../../support/batchBuyer.ts"
 import { eventually } from "../../support/eventually.ts"
 import { type BatchFacilitator, startBatch } from "./world.ts"
 
-/** Ledgers that an entry lives where a test shortens it: more than those whose events are asked for after a rest. */
+/**
+ * Lifetime of an entry in ledgers, if a test shortens it: longer than the range of events that is read after a pause.
+ */
 const livesLedgers = 1_500
 
 const word = (reason: string) => `invalid_batch_settlement_ledger_${reason}`
 
-/** Forwards calls to a ledger and counts those that contain a text; refuses those of methods named. */
+/** Forwards calls to a ledger and counts the calls that contain a text; refuses the listed methods. */
 const proxyOf = (target: string) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
       const refused = new Set<string>()
-      /** Methods whose answers have no entries of contracts, as of a node that has archived them. */
+      /** Methods with answers that omit entries of contracts, as from a node that has archived them. */
       const hidden = new Set<string>()
+      /** Methods that are answered as the last time, as by a node that froze. */
+      const frozen = new Set<string>()
+      const answers = new Map<string, object>()
+      /** Entries are answered as the last time for the last of these alone. */
+      const channelKeys = ["no channel"]
       const counts = new Map<string, number>()
       const bodies: Array<string> = []
       const server = createServer((request, response) => {
@@ -35,11 +42,14 @@ const proxyOf = (target: string) =>
             const error = { code: -32_601, message: "method not found" }
             return response.end(JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(body).id, error }))
           }
+          const before = frozen.has(method) ? answers.get(method) : undefined
+          if (before !== undefined) return response.end(JSON.stringify({ ...before, id: JSON.parse(body).id }))
           const headers = { "content-type": "application/json" }
           const answer = await fetch(`${target}${request.url}`, { method: "POST", headers, body })
           const text = await answer.text()
+          if (method !== "getLedgerEntries" || body.includes(channelKeys.at(-1)!)) answers.set(method, JSON.parse(text))
           const parsed = hidden.has(method) ? JSON.parse(text) : undefined
-          // Contract data, by its kind in the key: accounts are shown as ever.
+          // Contract data, by its kind in the key: accounts are always shown.
           if (parsed?.result?.entries !== undefined)
             parsed.result.entries = parsed.result.entries.filter(
               ({ key }: { key: string }) => !key.startsWith("AAAABg")
@@ -52,6 +62,8 @@ const proxyOf = (target: string) =>
         url: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
         refused,
         hidden,
+        frozen,
+        channelKeys,
         calls: (method: string) => counts.get(method) ?? 0,
         /** Calls that contain a text. */
         containing: (text: string) => bodies.filter((body) => body.includes(text)).length,
@@ -141,7 +153,7 @@ describe("the state of a channel", () => {
       const seconds = Math.ceil((performance.now() - began) / 1_000)
       assert.ok(readsAfter - readsBefore < others.length, `${readsAfter - readsBefore} reads of 60 channels`)
       assert.ok(proofsAfter - proofsBefore <= 10 * (seconds + 1), `${proofsAfter - proofsBefore} in ${seconds} s`)
-      // Beyond the bound on proofs the answer is busy, and never that there is no such channel.
+      // Beyond the limit on proofs the answer is busy, and never that the channel does not exist.
       const reasons = answers.map(({ json, status }) => (status === 503 ? "busy" : json.invalidReason))
       assert.ok(
         reasons.every((reason) => reason === "busy" || reason === word("channel_not_found")),
@@ -158,13 +170,33 @@ describe("the state of a channel", () => {
     Effect.gen(function* () {
       const { channel, proxy, second } = yield* two
       proxy.hidden.add("getLedgerEntries")
-      // An archived entry: the node shows none, and the contract knows the channel.
+      // An archived entry: the node does not show it, but the contract has the channel.
       assert.strictEqual((yield* pay(second, channel)).isValid, true)
       proxy.refused.add("simulateTransaction")
       const { batch } = second
       const other = batch.channel(channel.payer, channel.config.receiver, channel.receiverAuthorizer)
       const { json, status } = yield* second.verify(batch.body(other, batch.pay(other, 200n), 100n))
       assert.deepStrictEqual([status, json.invalidReason], [503, "ledger_unavailable"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live.each([
+    ["the node", "getLatestLedger"],
+    ["the part of it that shows entries", "getLedgerEntries"]
+  ] as const)("is not believed for long after %s froze", ([, method]) =>
+    Effect.gen(function* () {
+      const { channel, first, proxy, second } = yield* two
+      proxy.channelKeys.push(channelKey(first.contract, channel.channelId))
+      proxy.refused.add("getEvents")
+      assert.strictEqual((yield* pay(second, channel)).isValid, true)
+      proxy.frozen.add(method)
+      const began = performance.now()
+      const start = yield* Effect.promise(() => first.batch.withdraw(channel, "Start"))
+      assert.strictEqual((yield* first.settled(first.batch.body(channel, start, 0n))).json.success, true)
+      const { invalidReason } = yield* eventually(pay(second, channel), ({ isValid }) => isValid !== true)
+      assert.strictEqual(invalidReason, "ledger_unavailable")
+      const seconds = (performance.now() - began) / 1_000
+      assert.ok(seconds < 24, `believed for ${seconds} s`)
     }).pipe(Effect.scoped)
   )
 
@@ -193,7 +225,7 @@ describe("the state of a channel", () => {
       const params = { keys: [channelKey(facilitator.contract, channel.channelId)] }
       const { entries } = yield* Effect.promise(() => facilitator.rpc("getLedgerEntries", params))
       assert.ok(entries[0].liveUntilLedgerSeq < archived)
-      // Its entry is archived meanwhile, which the node still shows: what is in the channel can be claimed.
+      // Its entry has been archived in between, but the node still shows it: the channel's balance can be claimed.
       assert.strictEqual((yield* pay(facilitator, channel)).isValid, true)
       const other = yield* facilitator.open(seller, 1_000n)
       assert.strictEqual((yield* pay(facilitator, other)).isValid, true)

@@ -1,6 +1,6 @@
-// The binding's test vectors: what is signed in each case, byte for byte, with public seeds. Built by the general
-// encoder of the XDR and by another library's ed25519 than the facilitator's, so that they check both.
-// `node test/plugins/x402-batch/vectors.ts` writes them beside this file.
+// The binding's test vectors: the signed bytes of each case, with public seeds. Built by the general XDR encoder and by
+// another library's ed25519 than the facilitator's, so that they check both.
+// `node test/plugins/x402-batch/vectors.ts` writes them to this folder.
 import { writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { hash, Keypair, StrKey } from "@stellar/stellar-sdk"
@@ -32,7 +32,7 @@ interface Case {
   readonly totalClaimed: bigint
   readonly refundAmount: bigint
   readonly refundNonce: bigint
-  /** Of the claim's and the refund's signature. */
+  /** Used in the claim's and the refund's signature. */
   readonly expiresAt: number
 }
 

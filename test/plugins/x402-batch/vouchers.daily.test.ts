@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { channelIdOf } from "../../../plugins/x402-batch/batchCodec.ts"
 import type { BatchChannel } from "../../support/batchBuyer.ts"
-import { remoteChannels } from "../../../examples/batch/remoteChannels.ts"
+import { remoteAuthorizer, remoteChannels } from "../../../examples/batch/remoteChannels.ts"
 import { eventually } from "../../support/eventually.ts"
 import { startBatch } from "./world.ts"
 
@@ -100,15 +100,20 @@ describe("a voucher", () => {
 
   it.live("is settled for a caller whose record in the store charged it, and for no other", () =>
     Effect.gen(function* () {
-      const facilitator = yield* startBatch({ set: ["batch_store.allow_keyless=true"] })
+      const facilitator = yield* startBatch({
+        set: ["batch_store.allow_keyless=true"],
+        environment: { BATCH_AUTHORIZER_SECRET: "a secret for the authorizers of this test" }
+      })
       const { batch } = facilitator
       const seller = yield* facilitator.seller
-      const channel = yield* facilitator.open(seller, 1_000n)
+      const store = { facilitator: facilitator.url, network: "ledger:testnet" }
+      const { address } = yield* Effect.promise(() => remoteAuthorizer(store))
+      const channel = yield* facilitator.open({ ...seller, authorizer: Keypair.fromPublicKey(address) }, 1_000n)
       const settle = (max: bigint) =>
         Effect.map(facilitator.settle(batch.body(channel, batch.pay(channel, max), 100n)), ({ json }) => json)
       // Generic middleware keeps no record: it receives no success, however often it asks.
       for (const _ of [1, 2]) assert.strictEqual((yield* settle(200n)).errorReason, word("payload_type"))
-      const channels = remoteChannels({ facilitator: facilitator.url, network: "ledger:testnet" })
+      const channels = remoteChannels(store)
       const voucher = batch.voucher(channel, 200n)
       const pendingId = "request-0123456789"
       const { config, channelId } = channel

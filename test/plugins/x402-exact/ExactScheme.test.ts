@@ -1,5 +1,5 @@
-// The scheme alone, without a ledger: how often it decodes a payment, which services it queries, what it passes to the
-// settling transaction, and how it reads an executed transaction.
+// Only the scheme, without a ledger: how often it decodes a payment, which services it queries, which values it passes
+// to the settling transaction, and how it reads an executed transaction.
 import { describe, expect, it } from "@effect/vitest"
 import { Keypair, Networks } from "@stellar/stellar-sdk"
 import { xdr } from "@stellar/stellar-sdk/base"
@@ -31,7 +31,7 @@ interface Ledger {
   polls: number
   /** Envelopes that were simulated. */
   readonly envelopes: Array<string>
-  /** The newest ledger of a fresh poll, beside the 1 000 of the last one. */
+  /** The newest ledger of a fresh poll; the last poll had 1 000. */
   fresh: number | undefined
   /** The close interval of the fastest clock that a client may have; default 5 s. */
   fastest?: number

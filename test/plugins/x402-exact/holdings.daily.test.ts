@@ -1,5 +1,5 @@
-// Whose balance, trustline or limit refuses a transfer: the asset contract has one code for both ends, the sentence
-// names the one.
+// The balance, trustline or limit that refuses a transfer: the asset contract has one code for both ends, and the
+// message names the end.
 import { expect, it } from "@effect/vitest"
 import type { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"

@@ -1,6 +1,6 @@
-// A contract with an archived balance is paid nevertheless: the payment's own transaction restores what it needs, as
-// the network has done since protocol 23, as long as the fee ceilings cover it; beyond them the payment is refused with
-// the cost.
+// A contract with an archived balance can still be paid: the payment's own transaction restores the required entries,
+// as the network has done since protocol 23, if the fee ceilings cover it; otherwise the payment is refused with the
+// cost.
 import { expect, it } from "@effect/vitest"
 import { StrKey } from "@stellar/stellar-sdk"
 import { Effect } from "effect"

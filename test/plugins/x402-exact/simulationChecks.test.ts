@@ -1,5 +1,5 @@
-// What the enforcing simulation must show, by artificial responses: each deviation has its reason, and additional
-// events of a smart account are no deviation.
+// Required results of the enforcing simulation, with artificial responses: each deviation has its reason, and
+// additional events of a smart account are allowed.
 import { Address, Keypair, nativeToScVal, StrKey, xdr } from "@stellar/stellar-sdk"
 import { expect, it } from "vitest"
 import { isSpent } from "../../../kernel/payment/readSimulation.ts"

@@ -1,5 +1,5 @@
-// Forms of a payment that are neither the official client's nor an attack, and forms that must not pass for one: each
-// is accepted or refused deliberately. On the local ledger, by its own account thresholds and credentials.
+// Forms of a payment that are neither the official client's nor an attack, and forms that must not be mistaken for
+// these: each is accepted or refused deliberately. On the local ledger, by its own account thresholds and credentials.
 import { expect, layer } from "@effect/vitest"
 import { Keypair, Networks, Operation, rpc, TransactionBuilder, xdr } from "@stellar/stellar-sdk"
 import { Context, Effect, Layer } from "effect"
@@ -26,7 +26,7 @@ const paying = Effect.fnUntraced(function* (tamper: PaymentTamper, payer?: Keypa
   }
 })
 
-/** Creates an account whose transfers require two signatures. */
+/** Creates an account with transfers that require two signatures. */
 const shareAccount = (facilitator: Facilitator, account: Keypair, other: Keypair) =>
   Effect.promise(async () => {
     const server = new rpc.Server(facilitator.ledgerUrl, { allowHttp: true })

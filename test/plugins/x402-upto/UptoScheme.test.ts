@@ -1,5 +1,5 @@
-// The scheme alone, over a stub ledger: what it discloses at verify and at settle, which services it queries, how often
-// it decodes a payment, and which payments have expired.
+// Only the scheme, over a stub ledger: the data it discloses at verify and at settle, the services it queries, how
+// often it decodes a payment, and which payments have expired.
 import { describe, expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Keypair, Networks } from "@stellar/stellar-sdk"
@@ -106,7 +106,7 @@ const withScheme = <A, E>(use: (scheme: Scheme, ledger: Ledger) => Effect.Effect
   )
 }
 
-/** A payment of at most 1 000, of which `actual` is to be settled. */
+/** A payment of at most 1 000 that settles `actual`. */
 const paymentOf = (actual: bigint, tamper: UptoTamper = {}) =>
   Effect.gen(function* () {
     const made = yield* Effect.promise(() =>
@@ -176,7 +176,7 @@ describe("upto", () => {
         ledger.now = 1_007
         const late = yield* scheme.prepare(payment, verified)
         expect(reasonOf(late)).toBe("settlement_expired")
-        // It is searched for a settlement whose record was lost.
+        // The search for a settlement with a lost record ends there.
         expect(late).toMatchObject({ authorizationExpiresLedger: 1_008 })
         expect(yield* scheme.verify(payment, "settle")).toMatchObject({ authorizationExpiresLedger: 1_008 })
         const ended = { ...verified, state: { ...state, lastSecond: -1n } } as Verified

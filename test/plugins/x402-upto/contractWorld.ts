@@ -45,7 +45,10 @@ export interface Terms {
 
 export interface Settling extends Partial<Terms> {
   readonly actual?: bigint | ScVal
-  /** The signers for the payer and the facilitator, and what they sign; by default what the contract requires. */
+  /**
+   * The signers for the payer and the facilitator, and their signed invocations; by default those that the contract
+   * requires.
+   */
   readonly payerKey?: Key | "none"
   readonly facilitatorKey?: Key | "none"
   readonly payerNonce?: bigint
@@ -131,7 +134,7 @@ export class UptoWorld extends World {
     }
   }
 
-  /** What the payer signs: all arguments but the amount, and the two allowances below it. */
+  /** The payer's signed invocation: all arguments except the amount, and the two allowances below it. */
   promise(terms: Terms): SorobanAuthorizedInvocation {
     const approve = (amount: ScVal) =>
       invocation(terms.token, "approve", [address(terms.payer), address(this.upto), amount, terms.deadline])
@@ -163,7 +166,7 @@ export class UptoWorld extends World {
     return this.run({ type: 0, invokeContract }, auth)
   }
 
-  /** Calls a contract's function on its own, authorized by the source alone. */
+  /** Calls a contract's function directly, authorized only by the source. */
   invoke(contract: ScAddress, fn: string, args: ReadonlyArray<ScVal>): HostResult {
     const invokeContract = { contractAddress: contract, functionName: xdrText(fn), args: [...args] }
     return this.run({ type: 0, invokeContract }, [

@@ -1,5 +1,5 @@
 // A passkey wallet with a spending policy as the payer of both schemes: the wallet verifies the authenticator's
-// signature and counts what it permits, in the enforcing simulation and on the ledger.
+// signature and counts its permitted amounts, in the enforcing simulation and on the ledger.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { passkeyWallet } from "../../support/passkeyWallet.ts"

@@ -1,5 +1,5 @@
-// The profiles of the drafts beside ours, over HTTP on the embedded ledger: each is verified by its maximum and settled
-// by actual use, refuses what ours refuses, and the audit matches the ledger for all of them.
+// The drafts' profiles and ours, over HTTP on the embedded ledger: each is verified by its maximum and settled by
+// actual use, refuses the same payments as ours, and the audit matches the ledger for all of them.
 import { assert, describe, it } from "@effect/vitest"
 import { hash, Keypair, nativeToScVal, xdr } from "@stellar/stellar-sdk"
 import { Effect } from "effect"

@@ -1,5 +1,5 @@
-// What a simulation and an executed transaction must show, over the contract's real events and every deviation from
-// them.
+// Required results of a simulation and of an executed transaction, over the contract's real events and every deviation
+// from them.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Option } from "effect"
 import { describe, expect, it } from "vitest"

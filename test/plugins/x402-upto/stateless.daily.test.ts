@@ -1,4 +1,5 @@
-// The stateless draft, clause by clause: what its text accepts is valid and settles, and what it refuses is refused.
+// The stateless draft, clause by clause: payments that its text accepts are valid and settle, and payments that it
+// refuses are refused.
 import { assert, describe, it } from "@effect/vitest"
 import { hash, Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -35,7 +36,7 @@ interface Row {
   readonly reason?: string
 }
 
-/** Terms as the draft has them, without a name of ours. */
+/** Terms in the draft's form, without our names. */
 const draftTerms = { profile: undefined, uptoContract: undefined, settlementContract: contract }
 const changed = (body: any, extra: Record<string, unknown>, which: "accepted" | "required" | "both") => {
   const both = [body.paymentPayload.accepted, body.paymentRequirements]

@@ -1,5 +1,5 @@
-// `tollkeeper channels` beside two running replicas on one PostgreSQL: both follow its changes, payments continue, and
-// the ledger's accounts are created and merged with it.
+// `tollkeeper channels` with two running replicas on one PostgreSQL: both follow its changes, payments continue, and
+// the ledger's accounts are created and merged accordingly.
 import { expect, it } from "@effect/vitest"
 import { Keypair, xdr } from "@stellar/stellar-sdk"
 import { Context, Effect, Fiber, Layer, Redacted } from "effect"

@@ -1,4 +1,4 @@
-// Real damage to an embedded database, and what a repair brings back: a copy is kept, and what is lost is said.
+// Real damage to an embedded database, and its repair: a copy is kept, and the losses are reported.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
@@ -74,7 +74,7 @@ it.live(
         expect([name, holdings.unreadable]).toEqual([name, []])
         if (name === "torn page") expect(holdings.rows).toBeGreaterThan(1_500)
         else expect([name, holdings.rows]).toEqual([name, 2_000])
-        // It opens again, is written to, and its index finds a row.
+        // It opens again, accepts writes, and its index finds a row.
         const rows = yield* within(
           folder,
           Effect.gen(function* () {

@@ -1,5 +1,5 @@
-// The report of a payment, state by state: no line may say that money is lost, or may be paid again, before the ledger
-// has proved it.
+// The report of a payment, state by state: no line may claim that money is lost, or may be paid again, before the
+// ledger has proved it.
 import { expect, it } from "@effect/vitest"
 import { Option } from "effect"
 import type { SettlementHistory } from "../../../kernel/settlement/operators/OperatorReports.ts"

@@ -1,4 +1,4 @@
-// Where the parts of `tollkeeper start` listen.
+// The listening addresses of `tollkeeper start`.
 import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Option } from "effect"
 import { NodeServices } from "@effect/platform-node"

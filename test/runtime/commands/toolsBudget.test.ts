@@ -1,4 +1,4 @@
-// What an operator may do beside a tool server on the same state folder: read and decide, on the one table.
+// Operator actions while a tool server uses the same state folder: reading and deciding, on the same table.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Path } from "effect"

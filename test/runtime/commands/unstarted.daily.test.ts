@@ -1,5 +1,5 @@
-// Operator commands where nothing was ever started, and over a stopped facilitator's folder: a command that reads
-// creates nothing, answers with an error rather than with an empty database, and says what answered.
+// Operator commands without any earlier start, and over a stopped facilitator's folder: a command that reads creates
+// nothing, reports an error rather than an empty database, and reports the source of its answer.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Console, Context, Effect, Exit, FileSystem, Layer, Option, Redacted } from "effect"
@@ -24,7 +24,7 @@ import { databaseKinds, sourceLayer } from "../../support/databases.ts"
 
 const tree = Command.make("tollkeeper").pipe(Command.withSubcommands([...operatorCommands, approvals]))
 
-/** Runs a command in this process, beside no facilitator. */
+/** Runs a command in this process, without a running facilitator. */
 const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, variables: Record<string, string> = {}) {
   const out: Array<string> = []
   const err: Array<string> = []
@@ -78,10 +78,10 @@ const reads: ReadonlyArray<ReadonlyArray<string>> = [
   ["tools-budget", "list"],
   ["approvals", "list"],
   ["approvals", "log"],
-  ["approvals", "approve", "x"]
+  ["approvals", "approve", "x", "--reason", "a drill"]
 ]
 
-/** What a tool server stores: files, unless its settings say otherwise. */
+/** Data of a tool server: files, unless its settings choose a database. */
 const ofTools = reads.filter(([family]) => family === "approvals" || family === "tools-budget")
 
 it.live(
@@ -170,7 +170,7 @@ it.live("a filter that can match nothing is refused: a time that is none, a paye
   })
 )
 
-/** A server of these answers as JSON; its port. */
+/** A server with these answers as JSON; returns its port. */
 const answering = (answer: (request: IncomingMessage, body: string) => unknown) =>
   Effect.map(
     Effect.acquireRelease(
@@ -233,7 +233,7 @@ it.live(
       })
       yield* facilitator.stop
       const { err, out, sentence } = yield* run(["settlements", "list", "--json", "--state", state])
-      // A log line may come first: an embedded database that is opened anew begins a new epoch of the journal.
+      // A log line may come first: a reopened embedded database begins a new epoch of the journal.
       expect([sentence, out.split("\n").at(-1)]).toEqual([undefined, "[]"])
       expect(err).toBe(
         `answered by this command itself, not by a running process (profile local; ` +

@@ -1,5 +1,6 @@
-// What leaves this machine: the image's build context, the package, a commit. None of them takes what the guides make
-// beside the sources. The files are planted in a folder of their own, under this project's own rules.
+// Everything that leaves this machine: the image's build context, the package, a commit. None of them includes the
+// files that the guides create in the project's folder. The test plants such files in a separate folder, with this
+// project's own rules.
 import { expect, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -58,7 +59,7 @@ const withPlanted = <A>(use: (folder: string) => A): A => {
 it("the build context of the image has no secret, state, key or backup", () => {
   const rules = readFileSync(join(root, ".dockerignore"), "utf8")
   expect(contextOf([...planted, ...wanted], rules)).toEqual(wanted)
-  // The rules as they were.
+  // The earlier rules.
   expect(contextOf(planted, "*\n!runtime\n**/.tollkeeper")).toContain("runtime/deploy/secrets/sponsor_secret")
 })
 

@@ -1,5 +1,5 @@
-// The network policy lets out each connection that a setting opens, at the port that the setting's service has, and
-// keeps cloud metadata addresses out. Read by a parser of policies, setting by setting.
+// The network policy allows each outgoing connection that a setting opens, at the usual port of the setting's service,
+// and blocks cloud metadata addresses. Read by a parser of policies, setting by setting.
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { parse } from "yaml"
@@ -13,7 +13,7 @@ interface Rule {
 const path = new URL("../../../runtime/deploy/kubernetes/networkpolicy.yaml", import.meta.url)
 const { spec } = parse(readFileSync(path, "utf8")) as { readonly spec: { readonly egress: ReadonlyArray<Rule> } }
 
-/** Whether a connection gets out: one rule has its port, and its address. */
+/** True if a connection is allowed: one rule has its port and its address. */
 const letsOut = (address: string, port: number, protocol = "TCP"): boolean =>
   spec.egress.some(
     ({ ports, to }) =>

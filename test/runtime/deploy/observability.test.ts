@@ -1,5 +1,5 @@
-// The dashboard and the alerts: equal to their source, about metrics that exist, in valid PromQL, each alert fired once
-// and silenced once by promtool itself, and each with its runbook page for the operator on call.
+// The dashboard and the alerts: equal to their source, only with existing metrics, in valid PromQL, each alert fired
+// once and silenced once by promtool itself, and each with its runbook page for the operator on call.
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"

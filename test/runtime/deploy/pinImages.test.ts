@@ -1,4 +1,4 @@
-// Pinning base images: against a registry of the test's own, copies of the files that are shipped, and no network.
+// Pinning base images: against a test registry, on copies of the shipped files, and without a network.
 import { execFile } from "node:child_process"
 import { once } from "node:events"
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
@@ -34,7 +34,7 @@ const pin = (url: string, ...flags: ReadonlyArray<string>) =>
     ({ code, stderr, stdout }) => ({ status: code as number, text: `${stdout}${stderr}` })
   )
 
-/** A registry whose digests repeat one character; it knows every image but those that are named. */
+/** A registry with digests that repeat one character; it has every image except those in `unknown`. */
 const startRegistry = async (character: string, unknown = /^$/) => {
   const asked: Array<string> = []
   const server = createServer((request, response) => {

@@ -1,8 +1,8 @@
-// A paid response is read in whatever parts it comes, and however it is framed.
+// A paid response is read in parts of any size and in any framing.
 import { expect, it } from "vitest"
 import { ResponseReader } from "../../../runtime/platform/ResponseReader.ts"
 
-/** What is read of a response that comes in parts of `size` bytes. */
+/** The result of reading a response in parts of `size` bytes. */
 const read = (text: string, size: number) => {
   let [status, body, isWhole] = [-1, "", undefined as boolean | undefined]
   const headers: Record<string, string> = {}

@@ -1,5 +1,5 @@
-// Clients over bare sockets that cost a listener more than they pay: requests without end before one answer is read,
-// answers that are never read, heads, bodies and framing that never end, connections without number. On Node and Deno.
+// Clients over bare sockets that cost a listener more than themselves: endless requests before one answer is read,
+// answers that are never read, heads, bodies and framing that never end, unlimited connections. On Node and Deno.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { once } from "node:events"
@@ -15,15 +15,17 @@ const large = Buffer.alloc(100_000, "x")
 
 interface Listening {
   readonly port: number
-  /** Paths that were begun, in order. */
+  /** Paths of begun requests, in order. */
   readonly begun: Array<string>
-  /** Answers of requests to /held, which are never given by themselves. */
+  /** Open answers to requests of /held; the test ends them. */
   readonly held: Array<ServerResponse>
-  /** Connections that the server has. */
+  /** The server's connections. */
   readonly sockets: Set<Socket>
 }
 
-/** Answers `/large` with 100 KB, `/huge` with 60 MB, `/held` not at all, and everything else with its path. */
+/**
+ * Answers `/large` with 100 KB, `/huge` with 60 MB, never answers `/held`, and answers everything else with its path.
+ */
 const listen = (limits: Partial<ConnectionLimits> = {}): Effect.Effect<Listening, never, Scope.Scope> =>
   Effect.gen(function* () {
     const begun: Array<string> = []
@@ -74,7 +76,7 @@ const open = (port: number, sent: string, { from = "127.0.0.1", reads = true } =
     ({ socket }) => Effect.sync(() => socket.destroy())
   )
 
-/** A client that is closed writes into the void; one that is not fails the test by its limit. */
+/** A closed client's writes are lost; a client that is never closed fails the test by timeout. */
 const keepWriting = ({ isClosed, socket }: Client, text: string) =>
   eventually(
     Effect.sync(() => {
@@ -92,7 +94,7 @@ const post = (path: string, ...headers: ReadonlyArray<string>) => head(path, ...
 const chunked = "transfer-encoding: chunked"
 
 describe("requests before an answer is read", () => {
-  // Deno's server does not give the version.
+  // Deno's server does not provide the version.
   it.live.skipIf("Deno" in globalThis)("a caller that speaks HTTP/1.0 counts as a proxy", () =>
     Effect.gen(function* () {
       const { port } = yield* listen()
@@ -111,7 +113,7 @@ describe("requests before an answer is read", () => {
         Effect.sync(() => begun.length),
         (count) => count > 0
       )
-      // Others are served in between, and what the sockets hold is all that is begun.
+      // Others are served in between, and only the requests in the sockets have begun.
       for (let at = 0; at < 20; at++) yield* shows(yield* open(port, head(`/other-${at}`)), `/other-${at}`)
       expect(begun.filter((path) => path === "/large").length).toBeLessThan(200)
       hostile.socket.on("data", () => undefined).resume()
@@ -177,7 +179,7 @@ describe("deadlines and bytes", () => {
       const { begun, port, sockets } = yield* listen({ unsentBytesMax: 130_000_000 })
       for (let at = 0; at < 4; at++) yield* open(port, head("/huge"), { reads: false })
       yield* eventually(Effect.sync(() => begun.length === 4 && sockets.size <= 2))
-      // Two are within the limit, and are waited for.
+      // Two are within the limit and may finish.
       expect(sockets.size).toBe(2)
     })
   )

@@ -1,4 +1,4 @@
-// A request whose key or host is named twice, sent over a bare socket to a whole facilitator: of two none counts.
+// A request with two keys or two hosts, sent over a bare socket to a whole facilitator: neither of the two counts.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { connect } from "node:net"
@@ -6,7 +6,7 @@ import { startFacilitator } from "../../support/facilitator.ts"
 
 const key = "shop-secret-0123456789"
 
-/** The status that a request with these headers gets. */
+/** The status of the answer to a request with these headers. */
 const statusOf = (url: string, headers: ReadonlyArray<string>): Effect.Effect<number> =>
   Effect.promise(
     () =>
@@ -38,7 +38,7 @@ it.live(
         [wrong, right]
       ])
         expect(yield* statusOf(url, [host, ...doubled]), doubled.join(" ")).toBe(401)
-      // Without keys it listens on loopback, where the host is checked.
+      // Without keys it listens on loopback, so it checks the host.
       const keyless = (yield* startFacilitator({ set: ["plugins=[ledger-local,x402-exact]"] })).url
       const own = `Host: ${new URL(keyless).host}`
       expect(yield* statusOf(keyless, [own])).toBe(404)

@@ -1,5 +1,5 @@
-// Questions to the operator's own endpoints over connections that stay open: how many there are, what becomes of one
-// that breaks, and what of an answer that is too long, packed, late or elsewhere.
+// Requests to the operator's own endpoints over keep-alive connections: their number, the handling of a broken one, and
+// answers that are too long, compressed, late or redirected.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
@@ -11,7 +11,7 @@ import { eventually } from "../../support/eventually.ts"
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void
 
-/** A server, how many connections it was asked over, and what it was asked. */
+/** A server with the number of its connections, and the requests that it received. */
 const startServer = (answer: Answer) =>
   Effect.gen(function* () {
     const bodies: Array<string> = []
@@ -83,7 +83,7 @@ describe("questions over open connections", () => {
       yield* post(callTo(server.url))
       expect(yield* Effect.flip(post(callTo(server.url, "close")))).toMatchObject({ reason: "unreachable" })
       expect(server.bodies).toEqual(["?", "close", "close"])
-      // A connection of its own from the start is no stale one.
+      // A new connection is never stale.
       expect(yield* Effect.flip(post(callTo(server.url, "close")))).toMatchObject({ reason: "unreachable" })
       expect(server.bodies).toEqual(["?", "close", "close", "close"])
       expect((yield* post(callTo(server.url))).body).toBe("said")

@@ -1,4 +1,4 @@
-// Names whose server never answers, from a real socket: they hold up neither other names nor the pool of threads.
+// Names with a server that never answers, from a real socket: they delay neither other names nor the thread pool.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { lookup } from "node:dns/promises"

@@ -1,6 +1,6 @@
-// A body read from a real connection: whole, in pieces, above the limit with and without saying so, cut off, too slow,
-// and of a client that waits for leave to send. Each from a bare server, and from that of the process, which hands a
-// request on when what came with its head is here.
+// A body read from a real connection: complete, in pieces, above the limit with and without declaring so, cut off, too
+// slow, and from a client that waits for permission to send. Each on a bare server, and on the process's server, which
+// passes a request on once the bytes that came with its head are read.
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Duration, Effect } from "effect"
@@ -19,7 +19,7 @@ const servers = {
   "the server of the process": () => makeHttpServer().server
 } satisfies Record<Servers, () => ReturnType<typeof createServer>>
 
-/** A server that reads bodies, and what it read of the next one. */
+/** A server that reads bodies, with the result of the next one. */
 const reader = (of: Servers, longest = Duration.seconds(60), bytesMax = lengthMax) =>
   Effect.gen(function* () {
     const read = yield* Deferred.make<string>()
@@ -45,7 +45,7 @@ const reader = (of: Servers, longest = Duration.seconds(60), bytesMax = lengthMa
     return { port: (server.address() as AddressInfo).port, read: Deferred.await(read) }
   })
 
-/** A connection that sends these texts, each once the one before is on its way. */
+/** A connection that sends these texts, each after the previous one was sent. */
 const send = (port: number, texts: ReadonlyArray<string>, isCutOff = false) =>
   Effect.acquireRelease(
     Effect.callback<ReturnType<typeof connect>>((resume) => {

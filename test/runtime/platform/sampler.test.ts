@@ -1,9 +1,9 @@
-// What a tracer is asked for, and which lines go to a collector with the traces that are sent.
+// The spans that a tracer is asked for, and the lines that go to a collector with the sent traces.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Logger, Tracer } from "effect"
 import { forRequests, isLineSent, samplerOf } from "../../../runtime/platform/sampler.ts"
 
-/** Spans that are sent or not, of a tracer that would rather be asked at each step. */
+/** Sampled or unsampled spans from a tracer that wants to be called at each step. */
 const tracerOf = (isSampled: boolean, asked: { steps: number } = { steps: 0 }) =>
   Tracer.make({
     span: (options) => Tracer.nativeTracer.span({ ...options, sampled: isSampled }),

@@ -1,4 +1,4 @@
-// A client that never ends its request's head is let go by both kinds of listener, on Node and on Deno.
+// Both kinds of listener close the connection of a client that never ends its request's head, on Node and on Deno.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { once } from "node:events"
@@ -39,7 +39,7 @@ describe("a client that never ends its request's head", () => {
           const slow = connect(port, "127.0.0.1")
           slow.on("error", () => undefined)
           slow.write("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
-          // The test's own limit is what bounds this.
+          // Bounded by the test's own timeout.
           await once(slow.resume(), "close")
           expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe("answered")
         })

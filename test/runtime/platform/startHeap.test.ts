@@ -1,4 +1,5 @@
-// What a start asks of the engine: flags are taken while the program runs, and two of them are known by what they do.
+// The start's requests to the engine: it accepts flags while the program runs, and two of them are recognizable by
+// their effect.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
@@ -13,7 +14,7 @@ import { releaseMemory, scheduleMemoryReducer } from "../../../runtime/platform/
 import * as heap from "../../../runtime/platform/startHeap.ts"
 
 const isDeno = "Deno" in globalThis
-/** An older engine has no such flags. */
+/** An older engine does not have these flags. */
 const isRecent = !isDeno && Number.parseInt(process.versions.v8, 10) >= 13
 const counts = (count: number) => (isRecent ? [`--memory-reducer-gc-count=${count}`] : [])
 const set: Array<string> = []

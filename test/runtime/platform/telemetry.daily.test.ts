@@ -1,5 +1,5 @@
-// Traces, metrics and logs of a running program, as a collector receives them: a stand-in collector takes what the
-// program sends while one payment is made. It must not contain secrets, signatures or paid content.
+// Traces, metrics and logs of a running program, as a collector receives them: a stand-in collector stores all data
+// that the program sends during one payment. It must not contain secrets, signatures or paid content.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem } from "effect"
@@ -19,7 +19,7 @@ interface Span {
   readonly name: string
 }
 
-/** A stand-in collector: what each path received, as text, and the spans among it. */
+/** A stand-in collector: the received text of each path, and its spans. */
 const startCollector = Effect.gen(function* () {
   const received = new Map<string, string>()
   const spans: Array<Span> = []
@@ -114,7 +114,7 @@ it.live(
         settlement: expect.stringMatching(/^[0-9a-f]{8}-/),
         traceId
       })
-      // However early a payment is refused, its line says why.
+      // However early a payment is refused, its line contains the reason.
       yield* settleAt(url, { x402Version: 2 })
       expect(yield* lineOf(({ reason }) => reason === "invalid_request")).toMatchObject({ path: "/settle" })
       const expected: ReadonlyArray<readonly [string, RegExp]> = [
@@ -129,7 +129,7 @@ it.live(
       const everything = [...received.values()].join("\n")
       for (const hidden of [secret, payment.transaction.slice(0, 60), "a-private-"])
         expect(everything).not.toContain(hidden)
-      // The payer is in the log alone, where an operator searches for it.
+      // The payer is only in the log, where an operator searches for it.
       for (const path of ["/v1/traces", "/v1/metrics"]) expect(received.get(path)).not.toContain(payer.publicKey())
       expect(received.get("/v1/traces")).not.toContain("made-up")
 
@@ -163,7 +163,7 @@ it.live(
       expect(paths).toContainEqual(
         expect.arrayContaining([parentId, "POST /settle", "payment.settle", "ledger.submit", "ledger.sendTransaction"])
       )
-      // Each of the other requests is a trace of its own, and nothing but requests is traced.
+      // Each other request is a separate trace, and only requests are traced.
       const roots = spans.filter(({ parentSpanId }) => (parentSpanId ?? "") === "")
       expect(new Set(roots.map(({ traceId }) => traceId)).size).toBe(roots.length)
       expect(roots.map(({ name }) => name).filter((name) => !/^(GET|POST) /.test(name))).toEqual([])
@@ -183,7 +183,7 @@ it.live(
         OTEL_TRACES_SAMPLER: "traceidratio",
         OTEL_TRACES_SAMPLER_ARG: "0.1"
       })
-      // Seeded ids, so that which are kept is the same in every run.
+      // Seeded ids, so that every run keeps the same ones.
       let seed = 1n
       const word = () => {
         seed = (seed * 6_364_136_223_846_793_005n + 1_442_695_040_888_963_407n) & 0xffffffffffffffffn
@@ -220,7 +220,7 @@ it.live(
       const stated = () => /tollkeeper_sponsor_payments_left/.test(received.get("/v1/metrics") ?? "")
       yield* eventually(Effect.sync(stated))
       expect(stated()).toBe(true)
-      // An idle process: its metrics come on and on, and not one span.
+      // An idle process: it keeps exporting metrics, but no spans.
       const exports = () => received.get("/v1/metrics")?.split('"resourceMetrics"').length ?? 0
       const settledAt = exports() + 4
       yield* eventually(Effect.sync(() => exports() >= settledAt))

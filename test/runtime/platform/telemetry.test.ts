@@ -1,4 +1,4 @@
-// Which signals are sent, by the variables that every program of OpenTelemetry knows.
+// Which signals are sent, by the standard OpenTelemetry variables.
 import { expect, it } from "vitest"
 import { isExported } from "../../../runtime/platform/telemetry.ts"
 

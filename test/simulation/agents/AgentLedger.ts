@@ -1,5 +1,5 @@
-// The ledger that agents pay on: authorizations by their nonce, ledgers that close, and nodes that are behind, away or
-// slow to include. A nonce entry exists only as long as its authorization lives, as on the network.
+// The ledger that agents pay on: authorizations by their nonce, ledgers that close, and nodes that lag, are unreachable
+// or include slowly. A nonce entry exists only as long as its authorization lives, as on the network.
 import { Effect, Option, Result } from "effect"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
@@ -10,7 +10,7 @@ import type { Random } from "../random.ts"
 import { sorobanDataXdr } from "../simulatedScheme.ts"
 import type { VirtualTime } from "../VirtualTime.ts"
 
-/** A payment as a seller has it. */
+/** A payment as a seller receives it. */
 export interface Signed {
   readonly identifier: string
   readonly payer: string
@@ -32,7 +32,7 @@ interface Submitted extends Signed {
 }
 
 const closeMillis = 5_000
-/** Ledgers of one scan. */
+/** Number of ledgers in one scan. */
 const scanMax = 25
 
 /** The authorization in a signed envelope. */
@@ -58,10 +58,10 @@ export class AgentLedger {
   readonly #time: VirtualTime
   readonly #startMillis: number
   #isQuiet = false
-  /** Ledgers that nodes are behind at most. */
+  /** Maximum number of ledgers that nodes lag. */
   readonly #lagMax: number
   readonly #isBusy: boolean
-  /** Ledgers that nodes keep. */
+  /** Number of ledgers that nodes retain. */
   readonly retention: number
 
   constructor(random: Random, time: VirtualTime) {
@@ -99,7 +99,7 @@ export class AgentLedger {
     return this.landed.some((one) => one.nonce === nonce)
   }
 
-  /** Whether a payment may move money in a later ledger. */
+  /** True if a payment can no longer move money in any later ledger. */
   isDead(payment: { readonly nonce: bigint; readonly expirationLedger: number }): boolean {
     return !this.isSpent(payment) && this.sequence >= payment.expirationLedger
   }
@@ -108,7 +108,7 @@ export class AgentLedger {
     return Buffer.from(this.#random.bytes(32)).toString("hex")
   }
 
-  /** The ledger by the nodes of one process. */
+  /** The ledger's RPC, through the nodes of one process. */
   rpcOf(call: Call): LedgerRpc["Service"] {
     const asked = <A>(operation: string, answer: (latest: number) => A | LedgerUnavailable) => {
       const away = () => new LedgerUnavailable({ operation, message: "away" })
@@ -167,7 +167,7 @@ export class AgentLedger {
       nonceSpent: (_: string, nonce: bigint) =>
         asked("getLedgerEntries", (latestLedger) => {
           const found = this.landed.find((one) => one.nonce === nonce && one.ledger <= latestLedger)
-          // Past its life the entry is gone.
+          // After its lifetime the entry no longer exists.
           const isLive = found !== undefined && latestLedger <= found.expirationLedger
           return {
             latestLedger,

@@ -1,5 +1,5 @@
-// A seller that an agent pays, honest or not. What an honest one sells is bound to the payment's nonce: the same
-// payment sent again is settled once and has the same answer, or the reason why it has none.
+// A seller that an agent pays, honest or not. An honest seller binds its content to the payment's nonce: it settles a
+// repeated payment once and gives the same answer, or the reason for the missing answer.
 import { Effect } from "effect"
 import { toolError, type ToolError } from "../../../plugins/mcp-tools/contract.ts"
 import type { PaidAnswer, Seller } from "../../../plugins/mcp-tools-pay/call/Invocation.ts"
@@ -9,8 +9,8 @@ import type { AgentWorld, Process } from "./AgentWorld.ts"
 
 /**
  * `loses` drops half of its answers, `late` answers after its caller has left, `lazy` submits minutes later; receipts
- * of `noReceipt` and `wrongReceipt` do not fit. The last five take what they can: `forgetful` answers each payment
- * once, `refuses` settles and says it did not, `thief` gives nothing, `free` never settles, `never` does nothing.
+ * of `noReceipt` and `wrongReceipt` do not match. The last five are dishonest: `forgetful` answers each payment once,
+ * `refuses` settles and denies it, `thief` delivers nothing, `free` never settles, `never` does nothing.
  */
 export const sellerKinds = [
   "honest",
@@ -28,12 +28,12 @@ export const sellerKinds = [
 ] as const
 export type SellerKind = (typeof sellerKinds)[number]
 
-/** Each of them delivers what was paid for to a caller that asks again. */
+/** Each honest kind delivers the paid content to a caller that asks again. */
 export const isHonest = (kind: SellerKind): boolean => sellerKinds.indexOf(kind) <= sellerKinds.indexOf("twice")
 
-/** What a tool server waits for a paid answer. */
+/** How long a tool server waits for a paid answer. */
 const timeoutMillis = 30_000
-/** What a facilitator waits for a ledger. */
+/** How long a facilitator waits for a ledger. */
 const settleMillis = 25_000
 const pollMillis = 1_000
 
@@ -85,7 +85,7 @@ export class AgentSeller {
     this.#amount = terms.amount
   }
 
-  /** The seller as one process reaches it. */
+  /** The seller from the view of one process. */
   by(process: Process): Seller {
     const away = () => toolError("UPSTREAM_TIMEOUT", "the seller cannot be reached")
     return {

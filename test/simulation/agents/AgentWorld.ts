@@ -1,6 +1,6 @@
-// One seed's world for agents that pay: processes of the tool server that die and come back, the store they share, and
-// what goes wrong at each call that leaves a process. A process that died has no further effect and gets no answer; its
-// fibers stay suspended, so that no finalizer of a dead process runs.
+// One seed's world for agents that pay: processes of the tool server that die and restart, their shared store, and the
+// faults at each call that leaves a process. A dead process has no further effect and gets no answer; its fibers stay
+// suspended, so that its finalizers do not run.
 import { Clock, Context, Effect, References } from "effect"
 import {
   type BudgetStore,
@@ -18,18 +18,18 @@ export interface Process {
   isAlive: boolean
 }
 
-/** A payment that has left a process. */
+/** A payment that was sent. */
 export interface Sent {
   readonly id: string
-  /** Of its invocation. */
+  /** Key of its invocation. */
   readonly key: string
   readonly nonce: bigint
   readonly expirationLedger: number
-  /** The network's ledger when its authorization was recorded, before it was signed. */
+  /** The network's ledger when its authorization was recorded, before signing. */
   readonly signedInLedger: number
 }
 
-/** Probabilities, of each call that leaves a process. */
+/** Probabilities for each call that leaves a process. */
 interface Faults {
   readonly slow: number
   readonly stall: number
@@ -45,12 +45,12 @@ export class AgentWorld {
   readonly ledger: AgentLedger
   readonly store: BudgetStore["Service"]
   readonly counts = new Map<string, number>()
-  /** As the store has them. */
+  /** The store's reservations. */
   readonly reservations = new Map<string, Reservation>()
-  /** Ledgers in which authorizations were recorded, by reservation, in their order. */
+  /** Ledgers in which authorizations were recorded, by reservation, in order. */
   readonly #signedIn = new Map<string, number>()
   readonly #sentIds = new Set<string>()
-  /** How long an acknowledged answer is given again. */
+  /** How long an acknowledged answer is replayed. */
   readonly replayMillis: number
   faults: Faults
   onCrash: (process: Process) => void = () => {}
@@ -60,7 +60,7 @@ export class AgentWorld {
     const { int, pick } = this.random
     this.time = new VirtualTime(Date.UTC(2026, 0, 2, int(0, 23)))
     this.ledger = new AgentLedger(this.random, this.time)
-    // The shared store: one table, of which every process is one user.
+    // The shared store: one table that every process uses.
     this.store = { ...Effect.runSync(memoryStore), isShared: true }
     this.replayMillis = pick([0, 60_000, 600_000])
     const crash = pick([0, 0.002, 0.01, 0.03])
@@ -85,7 +85,7 @@ export class AgentWorld {
     return Effect.never
   }
 
-  /** A moment without a call in which a process may die. */
+  /** A point outside of calls at which a process may die. */
   mayCrash(process: Process, where: string): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (!process.isAlive) return Effect.never
@@ -93,7 +93,10 @@ export class AgentWorld {
     })
   }
 
-  /** One call that leaves a process: it takes time, may fail on either side of its effect, and so may the process. */
+  /**
+   * One call that leaves a process: it takes time, may fail before or after its effect, and the process may die before
+   * or after it.
+   */
   call<A, E, F>(
     process: Process,
     name: string,
@@ -135,7 +138,7 @@ export class AgentWorld {
     this.#sentIds.add(id)
   }
 
-  /** In the order in which they were signed. */
+  /** In the order of signing. */
   get sent(): ReadonlyArray<Sent> {
     return [...this.#signedIn].flatMap(([id, signedInLedger]) => {
       const { authorization, invocation } = this.reservations.get(id)!
@@ -145,7 +148,7 @@ export class AgentWorld {
     })
   }
 
-  /** The shared store as one process finds it. */
+  /** The shared store from the view of one process. */
   storeOf(process: Process): BudgetStore["Service"] {
     const world = this
     const { store } = this
@@ -193,7 +196,7 @@ export class AgentWorld {
     }
   }
 
-  /** What is below every fiber. */
+  /** Services of every fiber. */
   get context(): Context.Context<never> {
     return Context.empty().pipe(
       Context.add(Clock.Clock, this.time.clock),

@@ -4,10 +4,10 @@ import type { Invocation, Output } from "../../../plugins/mcp-tools-pay/call/Inv
 import type { PaymentOption } from "../../../plugins/mcp-tools-pay/seller/SellerWire.ts"
 import type { AgentSeller } from "./AgentSeller.ts"
 
-/** Of each payment, in atomic units. */
+/** Amount of each payment in atomic units. */
 export const amount = 2_000n
 
-/** An answer that an agent has got, and the payment that it names. */
+/** An answer that an agent received, and the payment in it. */
 interface Delivered {
   readonly output: Output
   readonly atMillis: number

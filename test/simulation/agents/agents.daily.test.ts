@@ -1,8 +1,8 @@
-// A sample of the seeds of `npm run simulate -- --agents`, in which what has to be seen is seen.
+// A sample of the seeds of `npm run simulate -- --agents`, with a check of its coverage.
 import { expect, it } from "vitest"
 import { simulateAgents } from "./simulateAgents.ts"
 
-/** What a sample that shows anything comes past. */
+/** Events that a meaningful sample covers. */
 const mustSee = [
   "answered",
   "agent hung up",

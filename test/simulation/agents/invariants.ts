@@ -1,4 +1,4 @@
-// What must hold of every history of agents that pay.
+// Invariants of every history of agents that pay.
 import type { Reservation } from "../../../plugins/mcp-tools-pay/budget/Reservation.ts"
 import { isHonest } from "./AgentSeller.ts"
 import type { AgentWorld, Sent } from "./AgentWorld.ts"
@@ -16,7 +16,7 @@ interface Receipt {
   readonly replaces?: ReadonlyArray<string>
 }
 
-/** What was begun later than this before the end need not have ended. */
+/** Calls that began within this time before the end may still be open. */
 const recentMillis = 1_500_000
 /** Nodes that keep fewer ledgers cannot always report a payment's outcome. */
 const retentionMin = 1_000
@@ -63,7 +63,7 @@ const ofBuyer = ({ ledger, sent, time }: AgentWorld, { answers, errors, invocati
   return broken
 }
 
-/** The store and the ledger agree, and every hold has come to its end. */
+/** The store and the ledger agree, and every hold has ended. */
 const ofStore = ({ buyers, perDay, world: { ledger, sent, time } }: Run, reservations: ReadonlyArray<Reservation>) => {
   const broken: Array<string> = []
   const days = new Map<string, bigint>()
@@ -71,7 +71,7 @@ const ofStore = ({ buyers, perDay, world: { ledger, sent, time } }: Run, reserva
     const payment = sent.find(({ id }) => id === one.id)
     const hasMoved = ledger.landed.some(({ nonce }) => nonce === one.authorization?.nonce)
     if (hasMoved && one.state === "released") broken.push(`${one.id} moved and is ${one.state}`)
-    // The ledger of money: what has moved was delivered, or the same call still gets it.
+    // Follows the money: every movement was delivered, or the same call still gets the content.
     const isOver = one.state === "acknowledged" || one.state === "settled"
     const isDelivered = buyers.some(({ answers }) =>
       answers.some(({ output }) => receiptOf(output).paymentIdentifier === one.id)

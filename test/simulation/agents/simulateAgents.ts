@@ -1,6 +1,6 @@
-// One run: a seed decides which agents buy what from which sellers through two processes of the tool server, when the
-// processes die and what the ledger and the store fail at. The purchase is the product's own code, from the policy's
-// place on; then everything heals, each agent repeats its call until it is answered, and the invariants are checked.
+// One run: the seed decides which agents buy from which sellers through two processes of the tool server, when the
+// processes die, and the failures of the ledger and the store. The purchase is the product's own code, except the
+// policy. Then all faults end, each agent repeats its call until it is answered, and the invariants are checked.
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, Fiber, Layer, Redacted } from "effect"
 import { Network, passphrases } from "../../../kernel/config/Network.ts"
@@ -37,13 +37,13 @@ export interface AgentReport {
 }
 
 const stormMillis = 600_000
-/** Virtual time after which each call must have its answer, and each hold its end. */
+/** Virtual time after which each call must have its answer, and each hold must have ended. */
 const calmMillis = 2_400_000
-/** Longer than any stall of a process that began before everything healed. */
+/** Longer than any stall of a process that began before the faults ended. */
 const askAgainMillis = 600_000
 const agentsMin = 3
 const agentsMax = 6
-/** Payments that the day's budget covers. */
+/** Number of payments that the day's budget covers. */
 const payments = { least: 4, most: 12 }
 
 const nodeCrypto = Effect.runSync(Effect.provide(Crypto, NodeCrypto.layer))
@@ -144,7 +144,7 @@ class Run {
     this.#fork(Effect.scoped(life) as Effect.Effect<never>)
   }
 
-  /** Makes the call at a process; `after` runs with its end, and when its process dies. */
+  /** Makes the call at a process; `after` runs when it ends, and when its process dies. */
   call(buyer: Buyer, after: () => void): void {
     const { world } = this
     const { random, time } = world
@@ -181,7 +181,7 @@ class Run {
     }
     const caller = { principal: "key:agent", session: "session" }
     const purchase = Effect.provideContext(makePurchase(invocation, caller, shop), entry.services)
-    // Its end is written to the connection in the moment in which it comes, unless the process dies there.
+    // The outcome is written to the connection immediately, unless the process dies there.
     const answered = Effect.tap(Effect.result(purchase as Effect.Effect<Output, ToolError>), () =>
       world.mayCrash(process, "at answer")
     )
@@ -233,7 +233,7 @@ class Run {
     }
   }
 
-  /** Calls, alone or as twins, until an answer came; then perhaps buys once more. */
+  /** Calls, once or as concurrent twins, until there is an answer; then perhaps buys a second time. */
   buy(buyer: Buyer): void {
     const { random, time } = this.world
     const answersBefore = buyer.answers.length
@@ -263,7 +263,7 @@ export const simulateAgents = (seed: number): AgentReport => {
     time.after(random.int(0, 60_000), () => run.buy(buyer))
     if (random.chance(0.3))
       time.after(random.int(100_000, 500_000), () => {
-        // The agent wants it once more, if it has the first.
+        // The agent buys it a second time, after the first is complete.
         if (buyer.answers.length > 0 && buyer.isAsking === 0) run.buy(buyer)
       })
   }
@@ -271,7 +271,7 @@ export const simulateAgents = (seed: number): AgentReport => {
   world.heal()
   run.isCalm = true
   for (const { seller } of buyers) seller.isCalm = true
-  // What a twin was refused after another one had its answer is asked for again, also by a call that a stall held up.
+  // Repeats a call that was refused because its twin got the answer, even if a stall delayed it.
   const askAgain = () => {
     for (const buyer of buyers)
       if (buyer.isAsking === 0 && (buyer.errors.at(-1)?.atMillis ?? 0) > (buyer.answers.at(-1)?.atMillis ?? Infinity))

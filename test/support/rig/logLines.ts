@@ -1,4 +1,4 @@
-// What a program logs, as a person reads it: the message of each line of JSON, and other lines as they are.
+// A program's log as a person reads it: the message of each JSON line, and other lines unchanged.
 
 const sentenceOf = (line: string): string => {
   try {

@@ -1,14 +1,14 @@
-// One request to settle, as a seller's program sends it.
+// One settle request from a seller's program.
 
 export interface PostSettleOptions {
   readonly timeoutMillis: number
   /** The caller's key; without one it is anonymous. */
   readonly key?: string
-  /** The seller's name for the sale. */
+  /** The seller's key for the sale. */
   readonly idempotencyKey?: string | undefined
 }
 
-/** The answer's members, with its status; rejects when there is no answer. */
+/** Returns the answer's members with its status; rejects without an answer. */
 export const postSettle = async (
   url: string,
   body: unknown,

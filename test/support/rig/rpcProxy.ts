@@ -1,5 +1,5 @@
-// A proxy before the ledger's RPC, as a provider's endpoint or a bad network is: each scenario decides what becomes of
-// a call. What it passes on is unchanged.
+// A proxy in front of the ledger's RPC, like a provider's endpoint or a bad network: each scenario decides the outcome
+// of a call. Forwarded calls are unchanged.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 
@@ -28,13 +28,13 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
   return text
 }
 
-/** What is no JSON-RPC call is passed on: the friendbot's requests. */
+/** Forwards anything that is not a JSON-RPC call: the friendbot's requests. */
 const relay = async (target: string, request: IncomingMessage, response: ServerResponse): Promise<void> => {
   const relayed = await fetch(`${target}${request.url}`)
   response.writeHead(relayed.status, headers).end(await relayed.text())
 }
 
-/** `handle` answers, cuts, or leaves a call without an answer; one that it fails is cut. */
+/** `handle` answers a call, cuts it, or leaves it unanswered. If it throws, the call is cut. */
 export const startRpcProxy = async (
   target: string,
   handle: (call: ProxiedCall) => Promise<void>,

@@ -1,4 +1,4 @@
-// The embedded ledger as a process of its own, that facilitators of a scenario share and outlive each other over.
+// The embedded ledger as a separate process, which the facilitators of a scenario share and which outlives them.
 import { join } from "node:path"
 import process from "node:process"
 import { root } from "../../../runtime/bootstrap.mjs"
@@ -7,7 +7,7 @@ import { freePort } from "../freePort.ts"
 import { type RpcCall, rpcCall } from "../rpcCall.ts"
 import { until } from "./until.ts"
 
-/** A start on a busy machine. */
+/** Limit for a start on a busy machine. */
 const healthyMillisMax = 120_000
 
 export interface LedgerProcess {
@@ -16,7 +16,7 @@ export interface LedgerProcess {
   readonly program: Program
 }
 
-/** Returns when it answers; `close` is the time between two ledgers, as on the command line. */
+/** Returns when it answers; `close` is the time between two ledgers, in the command line's format. */
 export const startLedger = async (close: string): Promise<LedgerProcess> => {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`

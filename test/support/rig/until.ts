@@ -1,8 +1,10 @@
-// Waits for a condition of programs that run, by the machine's clock: what Effect's tests do with `eventually`.
+// Waits for a condition of running programs, by the machine's clock, as Effect's tests do with `eventually`.
 
 export const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Polls until it holds; a poll that fails does not. Throws with what `tail` says once `millis` have passed. */
+/**
+ * Polls until the condition holds; a failed poll counts as not yet. After `millis` it throws with the result of `tail`.
+ */
 export const until = async (
   what: string,
   holds: () => Promise<boolean>,
@@ -16,7 +18,7 @@ export const until = async (
   }
 }
 
-/** Whether a facilitator says that it is ready. */
+/** True if a facilitator reports that it is ready. */
 export const isReady = (url: string): Promise<boolean> =>
   fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(5_000) }).then(
     ({ ok }) => ok,

@@ -158,6 +158,8 @@ export interface BranchRank {
   readonly rank: number
   readonly score: number
   readonly relevance: number
+  /** The share of the query's own terms that it holds, from branches that know it. */
+  readonly held?: number
 }
 
 export interface Fused {
@@ -240,14 +242,14 @@ export const fuse = (
   for (const { hits, mode, weight: most } of branches) {
     const weight = weightOf({ mode, weight: most }, bests)
     let rank = 0
-    hits.forEach(({ id, isAside, isEvident, relevance, score }, index) => {
+    hits.forEach(({ held, id, isAside, isEvident, relevance, score }, index) => {
       if (isAside === true) return
       // Equal scores share a rank, so the arbitrary order within a branch does not separate them.
       if (index === 0 || hits[index - 1]!.score !== score) rank = index + 1
       let entry = fused.get(id)
       if (entry === undefined) fused.set(id, (entry = { id, score: 0, ranks: {} }))
       entry.score += weight / (k + rank)
-      entry.ranks[mode] = { rank, score, relevance }
+      entry.ranks[mode] = { rank, score, relevance, ...(held === undefined ? {} : { held }) }
       if (isEvident === true) evident.add(id)
     })
   }

@@ -1,6 +1,6 @@
-// When the work of a payment wakes the follower: once a ledger has closed between its record and the answer to sending
-// it, for the close has woken the follower too early; and never else, for in the ledger of a record nothing can have
-// come of it.
+// When the work of a payment wakes the follower: if a ledger has closed between its record and the answer to its
+// submission, because the close has woken the follower too early. Otherwise never, because in the ledger of the record
+// nothing can have happened.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { xdr } from "@stellar/stellar-sdk/base"
@@ -95,7 +95,7 @@ const workWhile = Effect.fnUntraced(function* (ledgersClosing: number) {
     startedAt: { at: 0, elapsed: 0 },
     verifiedAt: 0
   } as unknown as SettlementContext
-  // The Scope's end waits for what runs.
+  // Closing the Scope waits for running work.
   return yield* Effect.gen(function* () {
     const ended = yield* Deferred.make<void>()
     const flight = new Flight(() => Deferred.doneUnsafe(ended, Effect.void))

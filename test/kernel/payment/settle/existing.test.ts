@@ -1,4 +1,4 @@
-// The answer for a settled payment whose success another request was given: the transaction that made it.
+// The answer for a settled payment whose success went to another request: the transaction that settled it.
 import { Option } from "effect"
 import { expect, it } from "vitest"
 import type { Payment } from "../../../../kernel/payment/Payment.ts"

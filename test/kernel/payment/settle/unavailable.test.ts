@@ -1,4 +1,4 @@
-// Settle's answer after an error and at its deadline: busy, with the cause where nothing can be recorded.
+// Settle's answer after an error and at its deadline: busy, with the cause if nothing can be recorded.
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Option } from "effect"
 import { SqlError } from "effect/sql"
@@ -38,7 +38,7 @@ const payment = {
 } as unknown as Payment
 const scheme = { scheme: "exact", authorization: () => Option.some({ key: "k", payer: "payer" }) } as unknown as Scheme
 
-/** Steps over a database whose read fails or hangs, with what is known of its writes. */
+/** Steps over a database with a failing or hanging read, and a given state of its writes. */
 const stepsOver = (find: Settlements["Service"]["find"], unrecordable: Option.Option<string>) =>
   Layer.mergeAll(
     SingleFlight.layer,
@@ -82,7 +82,7 @@ const failure = Effect.fail(
 const failing = () => failure
 const hanging = () => Effect.never
 
-/** What the work reports whose channel is not leased. */
+/** The worker's report if it gets no channel. */
 const reportOver = (lease: QueueTicket["lease"], unrecordable: Option.Option<string>) =>
   Effect.gen(function* () {
     const settling = { scheme, verified: { payer: "payer" }, ticket: { lease } } as unknown as SettlementContext

@@ -1,5 +1,5 @@
-// The bodies of verify and settle, in and out: both spellings, every field that may be wrong, and a fingerprint that is
-// of the payment and not of its spelling.
+// The bodies of verify and settle, in and out: both spellings, every field that may be wrong, and a fingerprint that
+// depends on the payment and not on its spelling.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { checkEnvelope, checks } from "../../../../kernel/payment/checkEnvelope.ts"

@@ -53,7 +53,7 @@ const poolOf = (
   options: {
     readonly wait?: Duration.Duration
     readonly secondsPerLedger?: number
-    /** Number of channels; by default enough that no caller is refused a place for want of them. */
+    /** Number of channels; by default enough that none is refused a place for lack of channels. */
     readonly channels?: number
   } = {}
 ) =>
@@ -83,14 +83,14 @@ const poolOf = (
     )
   )
 
-/** A place and, once its turn has come, a channel; refused immediately when there is no place. */
+/** A place and, once its turn has come, a channel; refused immediately if there is no place. */
 const leaseAs = (principal: string) =>
   Effect.gen(function* () {
     const place = yield* (yield* ChannelPool).enter(principal, Duration.seconds(25))
     return place._tag === "Full" ? place : yield* place.lease
   })
 const lease = leaseAs("key:a")
-/** Begins to wait, and notes whose turn it was when it has a channel. */
+/** Begins to wait, and records its turn when it gets a channel. */
 const asking = (served: Array<string>) => (principal: string) =>
   leaseAs(principal).pipe(
     Effect.tap(() => Effect.sync(() => served.push(principal))),
@@ -193,7 +193,7 @@ describe("the channel pool", () => {
         yield* TestClock.adjust("10 millis")
       }
       expect(calm.every((fiber) => fiber.pollUnsafe() !== undefined)).toBe(true)
-      // The flood was alone when its first became head, and its next was queued before the calm.
+      // Only the flood was there when its first request became head, and its next one was queued before the calm.
       expect(served).toEqual(["key:flood", ...Array.from({ length: 5 }, () => ["key:flood", "key:calm"]).flat()])
       yield* Effect.forEach(flood, Fiber.interrupt, { concurrency: "unbounded" })
     }).pipe(Effect.provide(poolOf(store, { wait: Duration.seconds(20) })))
@@ -201,7 +201,8 @@ describe("the channel pool", () => {
 
   it.effect("refuses a hopeless wait immediately with a retry time, per caller's turn", () =>
     Effect.gen(function* () {
-      // Two channels come free in 1.2 ledgers of 5 s each: a wait of 8 s is for one ledger, and so for one more.
+      // Two channels are released in 1.2 ledgers of 5 s each: a wait of 8 s is enough for one ledger, so for one more
+      // request.
       const pool = yield* ChannelPool
       const enter = (principal: string) => pool.enter(principal, Duration.seconds(25))
       const tags = yield* Effect.forEach(Array.from({ length: 6 }), () => enter("key:flood"))
@@ -222,7 +223,8 @@ describe("the channel pool", () => {
       yield* TestClock.adjust("1 second")
       expect((yield* enter)._tag).toBe("Place")
       yield* TestClock.adjust("2 seconds")
-      // Two are queued before it, and none came in three seconds: three more seconds each, of which it may wait four.
+      // Two are queued before it, and no channel came in three seconds: three more seconds for each, of which it may
+      // wait four.
       expect(yield* enter).toEqual({ _tag: "Full", retryAfterMillis: 5_250 })
       yield* TestClock.adjust("1 seconds")
       expect(yield* Fiber.join(waiter)).toEqual(Option.none())
@@ -245,7 +247,7 @@ describe("the channel pool", () => {
       for (let number = 1; number <= 20; number++) free.push(leaseOf(number))
       yield* pool.freed
       yield* TestClock.adjust("10 millis")
-      // One for the twenty, and one of the next head's, which finds none.
+      // One query for the twenty, and one by the next head, which finds none.
       expect(asked.times - before).toBe(2)
       expect(served).toHaveLength(20)
       expect(served.filter((principal) => principal === "key:calm")).toHaveLength(5)
@@ -259,7 +261,7 @@ describe("the channel pool", () => {
     return Effect.gen(function* () {
       const head = yield* Effect.forkChild(lease, { startImmediately: true })
       const others = yield* Effect.forEach([1, 2], () => Effect.forkChild(lease, { startImmediately: true }))
-      // The head asked for itself alone and found none; now it asks for three.
+      // The head only asked for itself and found none; now it asks for three.
       yield* TestClock.adjust("150 millis")
       for (const number of [1, 2, 3]) free.push(leaseOf(number))
       yield* (yield* ChannelPool).freed
@@ -283,7 +285,7 @@ describe("the channel pool", () => {
       yield* TestClock.adjust("1 second")
       const places = yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.andThen(pool.freed, enter))
       expect(places.map(({ _tag }) => _tag)).toEqual(places.map(() => "Place"))
-      // A channel taken by another replica is no longer counted as freed after the next poll.
+      // A channel taken by another replica no longer counts as released after the next poll.
       yield* TestClock.adjust("250 millis")
       expect((yield* enter)._tag).toBe("Full")
       expect(free).toEqual([])

@@ -1,4 +1,4 @@
-// The pool for a minute of the tests' clock, over channels that come back with the ledger's closes: refusals are
+// The pool for a minute of the tests' clock, over channels that are released with the ledger's closes: refusals are
 // immediate, channels never lie idle, and a caller's few payments come through a flood.
 import { expect, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Fiber, Layer, Option } from "effect"
@@ -15,9 +15,9 @@ const seconds = 60
 const channels = 20
 /** From a ledger's close to the end of its settlements. */
 const noticedMillis = 200
-/** What a question to the store takes. */
+/** Time for a query to the store. */
 const takenMillis = 10
-/** Between a place and the lease: what judging takes. */
+/** Time for verification, between the place and the lease. */
 const verifiedMillis = 40
 
 const world = (ledgerSeconds: number) => {

@@ -7,7 +7,7 @@ import { describe } from "vitest"
 import { databaseKinds } from "../../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../../support/facilitator.ts"
 
-/** Between a facilitator and its ledger: passes everything on and counts the simulations that are asked for. */
+/** A proxy between a facilitator and its ledger that forwards everything and counts the simulations. */
 const countingProxy = (ledgerUrl: string) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -53,7 +53,7 @@ describe.each(databaseKinds)("more payments than channels, on %s", (database) =>
         })
         const settleAs = (name: string) => (body: unknown) =>
           facilitator.settle(body, { authorization: `Bearer 0123456789abcdef-${name}` })
-        /** What was recorded in time and has no end yet is asked for again, as sellers do; what was refused is not. */
+        /** Repeats a recorded payment without an outcome, as sellers do; a refused one is not repeated. */
         const settleCalmly = Effect.fnUntraced(function* (body: unknown) {
           let answer = yield* settleAs("calm")(body)
           for (let times = 0; times < 3 && answer.json.success !== true && answer.json.transaction !== ""; times++)
@@ -72,7 +72,7 @@ describe.each(databaseKinds)("more payments than channels, on %s", (database) =>
         )
         expect(calm.map(({ json }) => json.success === true || json)).toEqual([true, true, true, true, true])
         const refused = flood.filter(({ status }) => status === 503)
-        // On a busy machine the last of the queue are recorded, and not yet ended when their time is over.
+        // On a busy machine the last ones of the queue are recorded, but have no outcome before their timeout.
         const served = flood.filter(({ json }) => json.success === true || json.transaction !== "")
         expect(served.length + refused.length).toBe(300)
         // How many have a place follows from how fast this machine settles.

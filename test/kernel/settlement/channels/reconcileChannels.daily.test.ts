@@ -1,5 +1,5 @@
-// The sponsor's own transactions and the channels they make, over a ledger that is a table of accounts: what is sent is
-// inspected, and lands when the test says so.
+// The sponsor's own transactions and the channels they create, over a ledger that is a table of accounts: each
+// submission is inspected, and lands when the test decides.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair, StrKey } from "@stellar/stellar-sdk"
@@ -35,7 +35,7 @@ const balanceMin = 50_000_000n
 
 const time = { closedAtSeconds: 0, secondsPerLedger: 5, fastestSecondsPerLedger: 5, isFirstWord: false }
 
-/** A ledger that a test moves by hand. */
+/** A ledger that a test advances by hand. */
 const makeLedger = () => {
   const accounts = new Map<string, LedgerAccount>()
   const sent: Array<{ readonly hash: string; readonly envelope: string }> = []
@@ -306,7 +306,9 @@ for (const kind of databaseKinds) {
         unknown
       >
     }
-    /** Lets the last transaction sent land: what it creates exists, what it funds is full, what it merges is gone. */
+    /**
+     * Lets the last submitted transaction land: created accounts exist, funded ones are full, merged ones are removed.
+     */
     const land = Effect.fnUntraced(function* (ledger: Ledger) {
       const { channels, sponsor } = yield* Signer
       const last = ledger.sent.at(-1)!
@@ -444,7 +446,7 @@ for (const kind of databaseKinds) {
             ledger.put(channel!, balanceMin, 7n)
             yield* startChannels()
             yield* eventually(counts, ({ ready }) => ready === 1)
-            /** The end of a lease whose statement the database answers only after `meanwhile`. */
+            /** The end of a lease with a statement that the database answers only after `meanwhile`. */
             const leaseDuring = Effect.fnUntraced(function* <A>(
               meanwhile: (waiter: Fiber.Fiber<unknown, unknown>) => Effect.Effect<A>
             ) {
@@ -508,7 +510,7 @@ for (const kind of databaseKinds) {
             yield* eventually(counts, ({ ready }) => ready === 25)
             expect((yield* ChannelCount).known()).toBe(25)
 
-            // Number 2 is leased: it stays until the lease has run out, and a lease of it is worth nothing once it is
+            // Number 2 is leased: it stays until the lease has expired, and a lease of it has no effect once it is
             // merged.
             yield* sql`update kernel_channels set leased_until = clock_timestamp() + interval '1 hour', fence = 8
           where number = 2`
@@ -540,7 +542,7 @@ for (const kind of databaseKinds) {
             yield* eventually(stateOf(2), (state) => state === "merging")
             expect(yield* sql`select fence::int as fence from kernel_channels where number = 2`).toEqual([{ fence: 9 }])
 
-            // Wanted again while the merge is open: its end decides whether the account is made anew.
+            // Required again while the merge is open: its outcome decides whether the account is recreated.
             yield* moves.resize(3)
             yield* ledger.wake
             expect(yield* stateOf(2)).toBe("merging")

@@ -1,5 +1,6 @@
-// Replicas whose settings and keys differ, over one database and one ledger: each leases what it can sign for, none
-// removes a channel that another requires, and channels that no replica requires are merged into the sponsor.
+// Replicas with different settings and keys, over one database and one ledger: each leases the channels that it can
+// sign for, none removes a channel that another requires, and channels that no replica requires are merged into the
+// sponsor.
 import { expect, it } from "@effect/vitest"
 import { Keypair, xdr } from "@stellar/stellar-sdk"
 import { Context, Duration, Effect, Layer } from "effect"
@@ -19,7 +20,7 @@ const sharedDatabase = Effect.fnUntraced(function* (kind: DatabaseKind) {
   return Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
 })
 
-/** How often a payment is asked for that is refused because a starved machine is busy. */
+/** How often a payment is repeated that is refused because a starved machine is busy. */
 const askedMax = 5
 
 /** `count` different concurrent payments, and the final answer of each. */
@@ -38,7 +39,7 @@ const settleMany = Effect.fnUntraced(function* (world: Facilitator, at: Facilita
         const { json, status } = yield* at.settle(body)
         if (json.success === true) return "success"
         if (status !== 503 || asked === askedMax) return `${status} ${json.errorReason}`
-        // One that has just started may not have seen a ledger yet, and says when to come again.
+        // A replica that has just started may not have seen a ledger yet, and answers when to retry.
         yield* Effect.sleep(Duration.millis(json.retryAfterMs))
       }
     }),
@@ -146,7 +147,7 @@ describe.each(databaseKinds)("replicas of different settings on %s", (kind) => {
         const again = yield* startFacilitator(shared)
         expect((yield* signersOf(again)).slice(1)).toEqual(before)
         expect(yield* settleMany(world, again, 4)).toEqual(Array.from({ length: 4 }, () => "success"))
-        // An unclaimed channel is leased no more, and stays: its keys are not here.
+        // An unclaimed channel is no longer leased, but stays: its keys are not here.
         yield* lapse(
           again,
           given.map((pair) => pair.publicKey())

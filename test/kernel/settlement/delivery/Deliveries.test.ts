@@ -1,5 +1,5 @@
-// The delivery of successes over the SQL repository: claims whose answers are lost, processes that die or were only
-// slow, and a database that loses its last commits.
+// The delivery of successes over the SQL repository: claims with lost answers, processes that died or were only slow,
+// and a database that loses its last commits.
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
@@ -12,7 +12,7 @@ import { databaseKinds } from "../../../support/databases.ts"
 import { eventually } from "../../../support/eventually.ts"
 import { emptyStore, hashOf, idOf, newSettlement, outcomeOf, storeLayer, takeOne } from "../store.ts"
 
-/** A process of its own over the shared database; `claiming` changes what its claims are answered. */
+/** A separate process over the shared database; `claiming` changes the results of its claims. */
 const startProcess = (
   claiming: (settlements: Settlements["Service"]) => Settlements["Service"]["claimDelivery"] = (store) =>
     store.claimDelivery
@@ -39,7 +39,7 @@ const settled = Effect.fnUntraced(function* (number = 1) {
 const read = (number = 1) =>
   Effect.flatMap(Settlements, ({ byIds }) => Effect.map(byIds([idOf(number)]), ([record]) => record!))
 
-/** A request that claims the success; `end` closes it with the answer sent, cut off, or not given at all. */
+/** A request that claims the success; `end` closes it with the answer sent, cut off, or missing. */
 const request = Effect.fnUntraced(function* (
   deliveries: Deliveries["Service"],
   record: SettlementRecord,
@@ -169,7 +169,7 @@ for (const kind of databaseKinds) {
               return process.id()
             })
           )
-          // Its end removed the row; a kill leaves it.
+          // A graceful stop removed the row; a kill leaves it.
           yield* sql`insert into kernel_processes (id) values (${dead})`
           expect((yield* read(1)).delivery).toBe("given")
           const { deliveries } = yield* startProcess()

@@ -1,4 +1,4 @@
-// Finding the transaction that spent an authorization: once per nonce for all its expiries, and in turns over callers.
+// Finds the transaction that spent an authorization: once per nonce for all its expiries, fairly among callers.
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Option } from "effect"
 import { describe } from "vitest"
@@ -14,7 +14,7 @@ import { executed } from "../lives.ts"
 import { spendingEnvelope } from "../spendingEnvelope.ts"
 import { layerTest } from "../../../support/layerTest.ts"
 
-/** A key as the schemes make it: payer, nonce, expiry. */
+/** A key in the schemes' format: payer, nonce, expiry. */
 const request = (nonce: number, expiry: number, caller = "key:a"): AdoptionRequest =>
   ({
     id: "id",
@@ -35,35 +35,35 @@ const request = (nonce: number, expiry: number, caller = "key:a"): AdoptionReque
 const elsewhere = { _tag: "Elsewhere", transaction: executed().innerHash, isOurs: true }
 
 interface Ledger {
-  /** How storing it again is answered. */
+  /** The answer to storing it again. */
   readonly stored?: AdoptAnswer
-  /** The channel is one of a rotation before. */
+  /** The channel belongs to an earlier rotation. */
   readonly isFormer?: boolean
-  /** The ledger that the nonce's entry names; the newest and the oldest that the node has. */
+  /** The ledger in the nonce's entry; the newest and the oldest that the node has. */
   readonly entry?: number | undefined
   readonly latest?: number
   readonly oldest?: number
-  /** The ledger of the transaction, when the scan meets it there. */
+  /** The ledger of the transaction, if the scan finds it there. */
   readonly usedIn?: number
   /** The oldest ledger is the network's first. */
   readonly isFirstLedger?: boolean
   /** Awaited by each ledger scan. */
   readonly gate?: Effect.Effect<void>
-  /** The transaction that used the nonce is shown. */
+  /** The node shows the transaction that used the nonce. */
   readonly isShown?: boolean
-  /** The authorization that it carries. */
+  /** The authorization in that transaction. */
   readonly carried?: string
-  /** Whose tag the transaction carries: owner and fingerprint; none, as in those of version 0.1. */
+  /** The transaction's tag: owner and fingerprint; none, as in version 0.1. */
   readonly taggedFor?: readonly [owner: string, fingerprint: string] | "None"
   /** The tag is the 30 bits of the former version. */
   readonly isFormerTag?: boolean
   /** The installation's keys; the transaction was tagged with "a key". */
   readonly keys?: readonly [string, ...ReadonlyArray<string>]
-  /** The owner that the journal or an operator names. */
+  /** The owner according to the journal or an operator. */
   readonly namedOwner?: string
 }
 
-/** What the transaction moved. */
+/** The transaction's transfers. */
 const transfers = [{ contract: "asset", from: "payer", to: "seller", amount: 10n }]
 
 const sha256 = (bytes: Uint8Array) => new Uint8Array(createHash("sha256").update(bytes).digest())
@@ -88,7 +88,7 @@ const taggedEnvelope = ({ isFormerTag = false, taggedFor = ["key:a", "f"] }: Led
 }
 
 /**
- * Fingerprints of a stranger's and of an owner's payment, differing in unsigned fields, whose former tags are the same:
+ * Fingerprints of a stranger's and of an owner's payment that differ in unsigned fields but have the same former tags,
  * found by a search over 120 000 of them.
  */
 const collision = { stranger: "g79162", owner: "f28812" }
@@ -175,7 +175,7 @@ describe("a spent authorization", () => {
       expect(yield* adopt({ ...request(1, 1_010), fingerprint: "other terms" })).toEqual(unclaimed)
       expect(owners).toEqual([])
       expect(yield* adopt(request(1, 1_010))).toEqual({ _tag: "Ours" })
-      // Without a tag: the owner that the journal or the operator names, else none.
+      // Without a tag: the owner from the journal or the operator, otherwise none.
       const named = yield* adopter({ carried, namedOwner: "key:b", taggedFor: "None" })
       expect(yield* named.adopt(request(1, 1_010))).toEqual(unclaimed)
       expect(yield* named.adopt(request(1, 1_010, "key:b"))).toEqual({ _tag: "Ours" })
@@ -204,7 +204,7 @@ describe("a spent authorization", () => {
       const { adopt } = yield* adopter({ carried, taggedFor: ["key:a", owner] })
       expect(yield* adopt(stolen)).toMatchObject({ _tag: "Unclaimed" })
       expect(yield* adopt({ ...request(1, 1_010), fingerprint: owner })).toEqual({ _tag: "Ours" })
-      // By the former tag it was the stranger's.
+      // By the former tag it belonged to the stranger.
       const former = yield* adopter({ carried, isFormerTag: true, taggedFor: ["key:a", owner] })
       expect(yield* former.adopt(stolen)).toEqual({ _tag: "Ours" })
     })
@@ -291,7 +291,7 @@ describe("an expired authorization without a record", () => {
       const { adopt, scans } = yield* adopter({ carried, entry: 0, usedIn: 14 })
       for (let times = 0; times < 2; times++) expect(yield* adopt(request(1, 45), expired)).toEqual({ _tag: "Unused" })
       expect(scans()).toBe(4)
-      // Of another life of the same nonce that says nothing.
+      // This does not apply to another authorization with the same nonce.
       expect(yield* adopt(request(1, 46), { expiresLedger: 46, lifeLedgers: 33 })).toMatchObject({ _tag: "Elsewhere" })
     })
   )
@@ -324,7 +324,7 @@ describe("an expired authorization without a record", () => {
     Effect.gen(function* () {
       const behind = yield* adopter({ carried, entry: 0, latest: 44 })
       expect((yield* Effect.flip(behind.adopt(request(1, 45), expired)))._tag).toBe("LedgerUnavailable")
-      // Nor does it of one that may still be used.
+      // It also does not apply to an authorization that may still be used.
       const alive = { ...expired, isAlive: true }
       expect(yield* behind.adopt(request(1, 45), alive)).toEqual({ _tag: "Alive" })
       expect(yield* behind.find(request(1, 45), alive, String)).toEqual({ _tag: "Alive" })

@@ -1,4 +1,4 @@
-// What a second endpoint's nonce or transaction says of an outcome.
+// The evidence of a second endpoint's nonce or transaction about an outcome.
 import { describe, expect, it } from "vitest"
 import { verdictByNonce, verdictByTransaction } from "../../../../kernel/settlement/follower/confirmOutcomes.ts"
 import type { Outcome } from "../../../../kernel/settlement/state/Settlement.ts"

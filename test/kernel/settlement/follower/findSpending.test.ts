@@ -1,4 +1,4 @@
-// Which transactions on the ledger are ours: those that our sponsor has signed, on any channel, and those of our
+// Identifies our transactions on the ledger: those that our sponsor has signed, on any channel, and those of our
 // channels.
 import { Keypair } from "@stellar/stellar-sdk"
 import { describe, expect, it } from "vitest"

@@ -1,12 +1,11 @@
-// Every use that an expired authorization may have had, and everything that a node may show of it: what follows is
-// true.
+// Every possible use of an expired authorization, and every possible answer of a node about it: the conclusion is true.
 import { describe, expect, it } from "vitest"
 import { type UseQuestion, type WhereUsed, whereUsed } from "../../../../kernel/settlement/follower/whereUsed.ts"
 
 const [expiresLedger, lifeLedgers] = [15, 3]
 const ledgers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index)
 
-/** What is answered of an authorization, given what the ledgers searched show. */
+/** The answer about an authorization, given the result of the ledger search. */
 const answerOf = (where: WhereUsed, used: number | undefined): "Found" | "Unused" | "Forgotten" | "Unknown" => {
   if (where._tag !== "Search") return where._tag
   if (used !== undefined && used >= where.fromLedger && used <= where.toLedger) return "Found"

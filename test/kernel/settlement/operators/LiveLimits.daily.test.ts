@@ -39,7 +39,7 @@ describe.each(databaseKinds)("limits on %s", (database) => {
         expect((yield* set({ name: perKey, key: "shop", value: "6000000" })).status).toBe(200)
         expect(yield* reasonOf).toBe("valid")
         expect((yield* set({ name: perKey, key: "shop", value: null })).status).toBe(200)
-        // What another replica stored is taken up within five seconds, where replicas share a server.
+        // Replicas that share a server take over a change of another replica within five seconds.
         if (database === "postgres") {
           yield* world.sql`insert into kernel_limits (name, value) values ('max_global_sponsored_stroops_per_day', 0)`
           yield* eventually(reasonOf, (reason) => reason.endsWith("sponsor_budget_exceeded"))

@@ -107,7 +107,7 @@ for (const kind of databaseKinds) {
             state: "unresolved",
             authorizationExpiresLedger: 1_012
           })
-          // It may have landed: what it may have cost stays charged.
+          // It may have landed, so its possible cost stays charged.
           expect((yield* books).own).toEqual({ reserved: 0n, committed: 50_000n })
           yield* store.learn("channel-0", 200n, 1_011)
           expect(Option.isNone(yield* takeOne)).toBe(true)
@@ -134,12 +134,12 @@ for (const kind of databaseKinds) {
             ["a9", "key:shop"]
           ] as const)
             expect((yield* Effect.flip(moves.give(hash, owner, "why")))._tag).toBe("ActionRefused")
-          // What is stored has its owner; what the journal alone still knows is that owner's.
+          // A stored settlement has its owner; a settlement that is only in the journal has the journal's owner.
           yield* born(1)
           yield* (yield* Facts).end
           expect((yield* Effect.flip(moves.give(hashOf("a1"), "key:shop", "why")))._tag).toBe("ActionRefused")
           const [row] = yield* sql<{ principal: string }>`select principal from kernel_settlements`
-          // Also by the transaction that ended it, of which there is no attempt, and by one before a rebuild.
+          // Also by the transaction that ended it, without a recorded attempt, and by one before a rebuild.
           yield* sql`update kernel_settlements set ended_by = ${hashOf("d1")}`
           yield* sql`insert into kernel_rebuilds (settlement, inner_hash) values (${idOf(1)}, ${hashOf("c1")})`
           for (const hash of ["d1", "c1"]) {

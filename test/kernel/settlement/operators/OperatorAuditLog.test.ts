@@ -1,4 +1,4 @@
-// The audit trail of operators: a row before the act and one after it, in a real database, and none that changes.
+// The audit trail of operators: a row before the action and one after it, in a real database; rows never change.
 import { expect } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { SqlClient, SqlError } from "effect/sql"

@@ -1,5 +1,4 @@
-// Service levels by a clock of the test: a service that runs is never called interrupted, and one that stopped is, to
-// the minute.
+// Service levels by a test's clock: a running service is never called interrupted, and a stopped one is, to the minute.
 import { expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,4 +1,4 @@
-// When a settlement can be paid for: each thing that must be there, at the last stroop of it.
+// When a settlement can be paid for: each condition, tested to the last stroop.
 import { describe, expect, it } from "@effect/vitest"
 import {
   isOpening,

@@ -271,7 +271,7 @@ describe("a hash that is absent", () => {
     // A use before the record was another authorization's.
     expect(poll({ spending: elsewhere(recordedLedger - 1) })).toMatchObject({ outcome: { state: "expired" } })
     expect(poll({})).toMatchObject({ outcome: { state: "expired" } })
-    // Part of it may show more in the next turn; where no node has any of it, nothing will.
+    // A part of the history may show more in the next turn; if no node has any of it, no turn will.
     expect(poll({ toLedger: expires - 1 }, expires + 25)._tag).toBe("Wait")
     expect(poll({ toLedger: expires - 1 }, expires + 720)).toMatchObject({ outcome: { state: "expired" } })
     const none = { toLedger: recordedLedger - 1 }

@@ -183,7 +183,7 @@ for (const kind of databaseKinds) {
             expect(yield* settlements.find({ ...query, payer: Option.none() })).toEqual([])
             const both = yield* settlements.find({ ...query, authorizationKey: Option.some("authorization-3") })
             expect(both.map(({ id }) => id).sort()).toEqual([idOf(1), idOf(3)])
-            // Asked in one moment, each is answered as it is alone.
+            // In concurrent requests, each gets the same answer as separately.
             const together = yield* Effect.forEach(
               [
                 query,
@@ -219,7 +219,7 @@ for (const kind of databaseKinds) {
             expect(yield* settlements.openCount).toBe(0)
             expect(yield* books).toEqual({ own: nothing, all: nothing })
             expect(yield* factsOf).toEqual([])
-            // An expired lease that was not taken over is still its holder's.
+            // Its holder still has an expired lease that was not taken over.
             yield* endLeases
             expect(yield* settlements.record(newSettlement(2, taken))).toEqual({ _tag: "Recorded" })
             expect(yield* settlements.record(newSettlement(3, taken))).toEqual({ _tag: "FenceLost" })
@@ -295,7 +295,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      /** Transactions that recorded what is stored. */
+      /** Number of transactions that recorded settlements. */
       const births = Effect.flatMap(SqlClient.SqlClient, (sql) =>
         Effect.map(
           sql<{ count: number }>`select count(distinct xmin::text)::int as count from kernel_settlements`,
@@ -331,7 +331,7 @@ for (const kind of databaseKinds) {
             }
             expect(yield* factsOf).toEqual(asked.map(() => "settlement.recorded"))
             expect((yield* books).all.reserved).toBe(50_010n)
-            // Each gives back what was reserved for it.
+            // Each releases its reservation.
             for (const { id } of asked) yield* settlements.resolve(id, outcomeOf("settled"))
             expect((yield* books).all.reserved).toBe(0n)
           }),
@@ -391,7 +391,7 @@ for (const kind of databaseKinds) {
             ])
             expect((yield* books).own.reserved).toBe(800_000n)
             const cheap = leases.slice(4).map((at, number) => newSettlement(4 + number, at, { budgetStroops: 1n }))
-            // Six beside two that are open are as many as there may be.
+            // Six, with two open ones, are as many as allowed.
             const second = yield* Effect.forEach(cheap, settlements.record, { concurrency: "unbounded" })
             expect(second.map(({ _tag }) => _tag)).toEqual(cheap.map(() => "Recorded"))
             expect(yield* births).toBe(3)
@@ -408,7 +408,7 @@ for (const kind of databaseKinds) {
             const settlements = yield* Settlements
             const channel = yield* lease
             yield* settlements.record(newSettlement(1, channel))
-            // Of an attempt that was lost with the last commits of a database, under a number that was given again.
+            // For an attempt that was lost with the last commits of a database, with a reused number.
             const lost = { status: "Pending", code: undefined, ledger: 1_002, outerHash: "lost" } as const
             yield* settlements.noteSent(idOf(1), 1, lost)
             expect((yield* settlements.open(1))[0]!.attempts).toMatchObject([{ sentStatus: undefined, taken: false }])
@@ -596,7 +596,7 @@ for (const kind of databaseKinds) {
                 ]
               }))
             )
-            // Two answers to one attempt: what a node took stays taken, whichever is noted last.
+            // Two answers to one attempt: an accepted submission stays accepted, whichever answer is recorded last.
             const answers = ["Pending", "Error"] as const
             yield* Effect.forEach(
               answers,
@@ -841,7 +841,7 @@ for (const kind of databaseKinds) {
             })
             expect(yield* factsOf).toEqual(["settlement.recorded", "settlement.settled"])
             expect(yield* channelRow(channelName(0))).toMatchObject({ sequence: null, sequence_ledger: 1_005n })
-            // A channel that was used since knows its number.
+            // A channel that was used since has its number.
             expect(yield* settlements.adopt(adopted(2, { channel: channelName(1), channelSequence: 100n }))).toBe(
               "Adopted"
             )
@@ -860,7 +860,7 @@ for (const kind of databaseKinds) {
           const attempt = { ...newSettlement(9, { address: "", fence: 0n, sequence: 0n }).attempt }
           const lease = Option.getOrThrow(yield* takeOne)
           const rebuild = (held: ChannelLease, known = 1) => settlements.rebuild(idOf(1), held, attempt, known)
-          // While it holds its own channel, by a lease that was lost, or when it has changed: nothing.
+          // It does nothing while the settlement holds its own channel, with a lost lease, or after a change.
           expect(yield* rebuild(lease)).toBeUndefined()
           yield* settlements.freeChannel(idOf(1), 1_001, 1)
           expect(yield* rebuild({ ...lease, fence: lease.fence - 1n })).toBeUndefined()
@@ -884,7 +884,7 @@ for (const kind of databaseKinds) {
           expect(yield* settlements.resolve(idOf(1), outcomeOf("settled"), 2)).toMatchObject({ _tag: "Resolved" })
           const held = yield* sql`select 1 from kernel_channels where settlement is not null`
           expect(held).toEqual([])
-          // Numbers that are distrusted are read before they are leased, also of a channel that is held meanwhile.
+          // Distrusted numbers are read before they are leased, even if the channel is held in between.
           yield* settlements.record(newSettlement(2, Option.getOrThrow(yield* takeOne)))
           yield* store.distrust(1_010)
           expect(yield* store.take(3)).toEqual([])
@@ -900,7 +900,7 @@ for (const kind of databaseKinds) {
           expect(yield* sql`select 1 from kernel_channels where reread`).toHaveLength(3)
           yield* endLeases
           yield* Effect.forEach([0, 1, 2], (number) => store.learn(channelName(number), 500n, 3_000))
-          // What could not be written is not done.
+          // A failed write is not done.
           yield* sql`alter table kernel_channels add constraint refuses check (not reread)`
           expect((yield* Effect.exit(store.distrust(4)))._tag).toBe("Failure")
           yield* sql`alter table kernel_channels drop constraint refuses`

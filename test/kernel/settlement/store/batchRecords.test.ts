@@ -1,5 +1,5 @@
-// Concurrent records, where one principal's are blocked: a row of the budget may be locked by another transaction, and
-// each of that principal's then waits for as long as a lock is waited for.
+// Concurrent records while one principal's are blocked: another transaction may lock a row of the budget, and each of
+// that principal's records then waits for the lock timeout.
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
@@ -13,7 +13,7 @@ import { layerTest } from "../../../support/layerTest.ts"
 const settlementOf = (principal: string) =>
   ({ channel: { address: `channel of ${principal}` }, principal: { keyed: true, source: principal } }) as never
 
-/** Nothing of a record that is alone in its moment asks them anything. */
+/** A single record does not call any of these. */
 const unused = Layer.mergeAll(
   layerTest(SqlClient.SqlClient, {}),
   layerTest(Budget, {}),

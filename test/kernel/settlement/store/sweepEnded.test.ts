@@ -1,4 +1,4 @@
-// What has ended leaves by age; what may still matter to money never does.
+// Ended settlements are deleted by age, except those that may still matter to money.
 import { expect, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
@@ -27,7 +27,7 @@ const day = 86_400_000
 const keep = 30 * day
 const passed = { network: "ledger:testnet", sequence: 2_000 }
 
-/** Settlements by their numbers: one open, one of each end, one unresolved, one whose authorization still lives. */
+/** Settlements by their numbers: one open, one of each outcome, one unresolved, one with a live authorization. */
 const populate = Effect.gen(function* () {
   yield* emptyStore(6)
   const settlements = yield* Settlements

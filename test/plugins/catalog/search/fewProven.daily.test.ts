@@ -1,5 +1,5 @@
-// A small catalog under a flood: free listings on made-up domains repeat the word that names a seller's trade. The word
-// still answers questions: what costs nothing makes no word common, however few sellers have evidence.
+// A small catalog under a flood: free listings on made-up domains repeat the word for a seller's trade. The word still
+// answers questions: free listings make no word common, however few sellers have evidence.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
@@ -41,7 +41,7 @@ describe.each(databaseKinds)("search of few sellers among free listings on %s", 
             const facilitator = yield* startFacilitator({ database, channels: 1 })
             const all = [...sellers, ...flood]
             yield* facilitator.publishedBy(ingest(facilitator.sql, all))
-            // Payments that count have settled for the sellers; the flood was verified alone.
+            // Counting payments have settled for the sellers; the flood was only verified.
             yield* facilitator.sql`update catalog_activity set earned = 1 where resource_id in (
               select id from catalog_resources order by id limit ${proven})`
             yield* facilitator.sql`update catalog_resources set standing_at = now() where id in (

@@ -1,7 +1,7 @@
-// A filter removes what does not pass it and nothing else: where an unfiltered response holds a passing resource, the
-// filtered one is not empty. Random queries and filters over 500 resources; the test evaluates the filters on the
-// resources themselves. Also sets of listings and questions as people write them, from whose first hits search expands
-// a query: few pass a filter.
+// A filter removes only resources that do not pass it: if an unfiltered response contains a passing resource, the
+// filtered response is not empty. Random queries and filters over 500 resources; the test evaluates the filters on the
+// resources themselves. Also uses sets of real listings and questions; search expands a query from its first hits, and
+// few of them pass a filter.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
@@ -31,7 +31,7 @@ const passes = ({ options: [option], type }: IngestedResource, filter: Filter): 
     return option![name as "asset" | "payTo" | "scheme"] === value
   })
 
-/** Filters that many, some and hardly any resources pass, and one that only this resource passes. */
+/** Filters that many, some and very few resources pass, and a filter that only this resource passes. */
 const filtersFor = (one: IngestedResource, random: () => number): ReadonlyArray<Filter> => {
   const asset = `CASSET${Math.floor(random() * 3)}`
   return [

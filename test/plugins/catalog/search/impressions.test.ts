@@ -1,4 +1,4 @@
-// The ceiling of what searches without a key write: an hour of them fills no disk.
+// The limit on writes by searches without a key: an hour of them does not fill a disk.
 import { expect, it } from "@effect/vitest"
 import {
   anonymousDayMax,

@@ -143,7 +143,7 @@ describe("a search without a confident answer", () => {
         expect((yield* facilitator.ask(path, bearer(ops))).json.items.map(({ words }: any) => words)).not.toContain(
           "wine ratings"
         )
-        // Hits that do not pass the filter answer nothing; those that pass do.
+        // Hits that do not pass the filter are not answers; passing hits are.
         expect(isAnswer(yield* found(`${answered}&payTo=GOWNER18`))).toBe(true)
         expect(yield* pagesOf("film%20reviews&payTo=GOWNER18")).toEqual([[1, true]])
       }).pipe(Effect.scoped),

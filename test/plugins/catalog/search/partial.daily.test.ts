@@ -1,5 +1,5 @@
-// A response says that it is partial when the requested mode has no provider, whichever branch answers instead; the
-// default mode is what is enabled, and is complete.
+// A response is marked partial if the requested mode has no provider, whichever branch answers instead. The default
+// mode uses the enabled branches, and is complete.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -9,7 +9,7 @@ import { eventually } from "../../../support/eventually.ts"
 import { startFacilitator } from "../../../support/facilitator.ts"
 import { fieldListings } from "./fieldListings.ts"
 
-/** The plugins enabled beside the catalog, and the modes for which a provider is missing. */
+/** The plugins enabled with the catalog, and the modes without a provider. */
 const compositions = [
   ["search-lexical,search-semantic", ["semantic", "hybrid"]],
   ["search-lexical", ["semantic", "hybrid"]],
@@ -35,13 +35,13 @@ describe.each(databaseKinds)("without a model's provider, on %s", (database) => 
         for (const mode of ["", "lexical", "semantic", "hybrid"]) {
           const asked = mode === "" ? "" : `&mode=${mode}`
           const isLacking = (lacking as ReadonlyArray<string>).includes(mode)
-          // A repeated search is answered from the cache, and is as partial.
+          // A repeated search is answered from the cache, and is partial too.
           for (let time = 0; time < 3; time++) {
             const { partial, status } = yield* found(asked)
             expect([mode, status, partial]).toEqual([mode, 200, isLacking])
           }
           const { cursor, names } = yield* found(asked)
-          // Lexical search is not confident about half a query: then nothing is found, and there is no second page.
+          // Lexical search is not confident about half a query: then it finds nothing, and there is no second page.
           expect([mode, cursor === null]).toEqual([mode, names.length === 0])
           if (cursor === null) continue
           const second = yield* found(`${asked}&cursor=${cursor}`)

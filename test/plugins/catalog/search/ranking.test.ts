@@ -45,7 +45,7 @@ describe("the answer threshold for a query of a known number of words", () => {
 
   it("an operator's model decides alone whether a query has an answer", () => {
     expect(asked(0.1, 2, "semantic")).toBe(true)
-    // Also beside the built-in vectors, which measure chance and would say no.
+    // Also together with the built-in vectors, which measure chance and would reject.
     const branch = (mode: Ranked["mode"], relevance: number): Ranked => ({
       mode,
       weight: 1,
@@ -139,7 +139,7 @@ describe("fusion", () => {
 
   const prominent = (id: number, relevance: number, prominence: number): Hit => ({ ...hit(id, relevance), prominence })
 
-  /** Three more contain none of the words: where nothing exceeds chance, at most three are shown. */
+  /** Three more without any of the words: if nothing exceeds chance, at most three are shown. */
   const more = [21, 22, 23].map((id): Hit => ({ ...hit(id, 0), evidence: 0 }))
   const isAnswered = (words: ReadonlyArray<Hit>, means: ReadonlyArray<Hit>, bestMin = 0.15): boolean =>
     fuse(
@@ -151,7 +151,7 @@ describe("fusion", () => {
     ).length > 3
 
   it("a question whose nearest hit is within chance has no answer", () => {
-    // By similarity alone: as close as chance makes the nearest, and far beyond.
+    // Only by similarity: first within the nearest hit's chance level, then far beyond it.
     expect(isAnswered([], [prominent(1, 0.4, -0.2), prominent(2, 0.3, -0.9)])).toBe(false)
     expect(isAnswered([], [prominent(1, 0.4, 0.5), prominent(2, 0.3, -0.9)])).toBe(true)
     // Words and similarity that point at different listings, and at the same one.
@@ -160,7 +160,7 @@ describe("fusion", () => {
     // A hit outside the nearest list is assumed as similar as the last of that list, and no more.
     expect(isAnswered([hit(9, 0.16)], [prominent(1, 0.1, -1), prominent(2, 0.1, -5)])).toBe(false)
     expect(isAnswered([hit(9, 0.24)], [prominent(1, 0.1, -1), prominent(2, 0.1, -5)])).toBe(true)
-    // Lexical hits that are confident alone, and a search that is to keep all.
+    // Lexical hits that are confident by themselves, and a search that keeps all hits.
     expect(isAnswered([hit(9, 0.26)], [prominent(1, 0.1, -1), prominent(2, 0.1, -9)])).toBe(true)
     expect(isAnswered([], [prominent(1, 0.4, -0.2)], 0)).toBe(true)
   })
@@ -252,7 +252,8 @@ describe("fusion", () => {
     // The first weak lexical hit is in both branches: by ranks it would precede the confident semantic hit.
     expect(found(0.14, 0.5)).toEqual([4, 1, 2])
     expect(found(0.14, 0.1)).toEqual([1, 4, 2, 3])
-    // Confident lexical hits keep their ranks, and so does an operator's model, whose scores are not comparable.
+    // Confident lexical hits keep their ranks, and so do hits of an operator's model, because its scores are not
+    // comparable.
     expect(found(0.26, 0.4)).toEqual([1, 2, 4])
     expect(found(0.14, 0.5, [hit(5, 0.2), hit(1, 0.19)])[0]).toBe(1)
   })
@@ -383,7 +384,7 @@ describe("signals", () => {
     origin_decay: 0.98,
     unproven_share: 0.9,
     evidence_margin: 0.3,
-    prefersCheap: false
+    prefers: []
   }
   const list = (count: number) =>
     Array.from({ length: count }, (_, at) => ({ id: BigInt(at + 1), score: 1 / (10 + at), ranks: {} }))
@@ -469,12 +470,12 @@ describe("signals", () => {
   const placeOf = (id: number, hits: Parameters<typeof weigh>[0]) => ids(weigh(hits, vouched, weights, now)).indexOf(id)
 
   it("at most eight claims beyond the relevance margin precede evidence", () => {
-    // What answers is preceded by none, however often they repeat the query.
+    // No claim precedes an answer, however often the claims repeat the query.
     expect(placeOf(31, flooded(0.36))).toBe(0)
     expect(placeOf(31, flooded(0.34))).toBe(8)
     expect(placeOf(31, flooded(0.26))).toBe(8)
     expect(placeOf(31, flooded(0.24))).toBe(30)
-    // A wider margin than that of a flood applies to all of them.
+    // A margin wider than the flood's lead applies to all of them.
     expect(ids(weigh(flooded(0.1), vouched, { ...weights, evidence_margin: 0.95 }, now))[0]).toBe(31)
   })
 
@@ -489,7 +490,7 @@ describe("signals", () => {
     const young = known((id) => ({ hasEvidence: true, origin: `https://${id}`, youngSince: since(id) }))
     const hits = [hit(1, 1, 1.7), hit(2, 0.9, 1.6), hit(3, 0.5, 0.4), hit(4, 0.1, 0.2)]
     expect(ids(weigh(hits, young, weights, now))).toEqual([3, 2, 1, 4])
-    // Payers and being seen lately raise only what is established.
+    // Payers and recent sightings raise only established listings.
     const popular = known((id) => ({ payers: 1_000n, lastSeenAt: new Date(now), youngSince: since(id) }))
     expect(weigh(hits, popular, weights, now).map(({ signals }) => signals!.popularity > 0)).toEqual([
       true,
@@ -497,6 +498,27 @@ describe("signals", () => {
       false,
       true
     ])
+  })
+
+  it("a few young hits precede seniors that lack terms of the query", () => {
+    const hit = (id: number, held: number) => ({
+      id: BigInt(id),
+      score: 1 / id,
+      ranks: { lexical: { rank: id, score: 1, relevance: held, held } }
+    })
+    // 1 to 12 are young and the last is established; all of them answer.
+    const young = known((id) => ({
+      hasEvidence: true,
+      origin: `https://${id}`,
+      youngSince: new Date(now - Number(id))
+    }))
+    const get = (id: bigint) => (id === 13n ? known(() => ({ hasEvidence: true })).get(id) : young.get(id))
+    const placeOfSenior = (held: number) =>
+      ids(
+        weigh([...Array.from({ length: 12 }, (_, at) => hit(at + 1, 1)), hit(13, held)], { get }, weights, now)
+      ).indexOf(13)
+    expect(placeOfSenior(0.85)).toBe(0)
+    expect(placeOfSenior(0.6)).toBe(8)
   })
 
   it("young evidence under a seller's name takes no place or copy's rank from its older one", () => {
@@ -520,10 +542,21 @@ describe("signals", () => {
   it("price breaks ties only when the query asks for cheap", () => {
     const [first, second] = [1n, 2n].map((id) => ({ id, score: 1, ranks: {} }))
     const priced = known((id) => ({ price: id === 1n ? 1 : 0.001 }))
-    const wish = { ...weights, prefersCheap: true }
+    const wish = { ...weights, prefers: ["cheap"] as const }
     expect(ids(weigh([first!, second!], priced, wish, now))).toEqual([2, 1])
     expect(ids(weigh([first!, second!], priced, weights, now))).toEqual([1, 2])
     expect(ids(weigh([{ ...first!, score: 1.1 }, second!], priced, wish, now))).toEqual([1, 2])
+  })
+
+  it("a preferred kind decides between equals and nothing more", () => {
+    const hits = [1n, 2n].map((id) => ({ id, score: 1, ranks: {} }))
+    const kinds = known((id) => ({ type: id === 2n ? "mcp" : "http", price: id === 2n ? 1 : null }))
+    for (const prefers of [["tool"], ["dollar"]] as const) {
+      const wish = { ...weights, prefers }
+      expect(ids(weigh(hits, kinds, weights, now))).toEqual([1, 2])
+      expect(ids(weigh(hits, kinds, wish, now))).toEqual([2, 1])
+      expect(ids(weigh([{ ...hits[0]!, score: 1.05 }, hits[1]!], kinds, wish, now))).toEqual([1, 2])
+    }
   })
 
   it("hits far behind keep their order", () => {
@@ -560,7 +593,7 @@ describe("a first page", () => {
     // Behind a flood scores are about equal; the scores among evidence decide the order.
     const behind = list.map((one, at) => ({ ...one, score: 1, scoreAmongEvidence: 1 / (1 + at) }))
     expect(first(true, behind).filter((id) => id <= 30)).toEqual([1, 2, 3])
-    // Sellers that use one sentence differ by the word that was asked for: the newest of them holds it.
+    // Sellers with the same sentence differ by the queried word: the newest of them contains it.
     for (const asked of [1n, 2n]) {
       const ranksOf = (id: bigint) => ({
         lexical: { rank: 40, score: 1, relevance: id === asked ? 0.9 : id > asked ? 0.6 : 0.5 }
@@ -587,7 +620,7 @@ describe("a first page", () => {
     // The ranking starts 100, 99 and so on: copies of the texts of 71, 72 and 73.
     expect(hits.slice(0, 4).map(({ id }) => Number(id))).toEqual([71, 72, 73, 30])
     expect(new Set(hits.map(({ id }) => id)).size).toBe(40)
-    // Where all fit on the page none is moved back, and equally relevant copies follow the first listed.
+    // If all fit on the page, none is moved back, and equally relevant copies follow the first listed.
     expect(spreadSellers(list.slice(0, 20), sellerOf).hits).toHaveLength(20)
     const texts = new Map(
       [1n, 2n, 3n].map((id) => [

@@ -10,13 +10,13 @@ import { ingest } from "../../../relevance/ingest.ts"
 import { countStatements } from "../../../support/countStatements.ts"
 import { describeDatabases } from "../../../support/databases.ts"
 
-/** A few more than are ranked individually. */
+/** Slightly more than search ranks individually. */
 const resources = makeWorld(5_100, 1).resources
 
 /** The position of the catalog's journal; a test moves it. */
 const journal: { edition: Catalog["Service"]["edition"] } = { edition: Effect.succeed("1") }
 
-/** The catalog's conditions alone: by type, and by recipient. */
+/** Only the catalog's conditions: by type, and by recipient. */
 const catalog = Layer.effect(
   Catalog,
   Effect.map(SqlClient.SqlClient, (sql) => {

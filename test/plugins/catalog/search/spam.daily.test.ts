@@ -42,7 +42,9 @@ const others = Array.from({ length: 60 }, (_, at) =>
 )
 const all = [...crowd, ...stuffed, ...others, ...honest]
 
-/** Sellers of one listing each with about the same text: in three wordings, in look-alike letters, by tags alone. */
+/**
+ * Sellers with one listing each and almost the same text: in three wordings, in look-alike letters, or only in tags.
+ */
 const sybils = Array.from({ length: 200 }, (_, at) => {
   const said = [
     `Weather forecast exchange rates text to speech voice, city ${at}.`,
@@ -125,7 +127,7 @@ describe.each(databaseKinds)("search among spam on %s", (database) => {
               const { resources } = yield* ask(facilitator, { query })
               const names = resources.map(({ name }) => name)
               expect(names, query).toContain(name)
-              // Where the others do not fill the page, the crowd follows behind all of them.
+              // If the others do not fill the page, the crowd follows behind all of them.
               const others = names.slice(0, 1 + names.findLastIndex((one) => !one.startsWith("crowd")))
               expect(others.filter((one) => one.startsWith("crowd")).length, query).toBeLessThanOrEqual(3)
             }
@@ -142,7 +144,7 @@ describe.each(databaseKinds)("search among spam on %s", (database) => {
             }
             expect(new Set(seen).size).toBe(seen.length)
             expect(seen.filter((name) => name.startsWith("crowd"))).toHaveLength(180)
-            // Price words are not search terms, and the response says how they were read.
+            // Price words are not search terms, and the response shows how they were read.
             const [cheap, limited] = [
               yield* ask(facilitator, { query: "cheapest weather forecast" }),
               yield* ask(facilitator, { query: "weather forecast under $0.001 per call" })

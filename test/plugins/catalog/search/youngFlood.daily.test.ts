@@ -1,6 +1,6 @@
-// A flood that was paid for: rivals on origins of their own, each paid once with dust, repeat the very words that a
-// listing with one genuine customer answers. More of them than a branch has candidates hide nothing, and they take none
-// of its places under its own name.
+// A paid flood: rivals on separate origins, each paid once with dust, repeat the exact words that a listing with one
+// genuine customer answers. Even when they outnumber a branch's candidates, they hide nothing, and they take no place
+// from the listing under its own name.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { expect, it } from "vitest"

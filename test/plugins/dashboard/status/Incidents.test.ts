@@ -1,5 +1,5 @@
-// Incidents in a real database: what the actor writes of its metrics, what it writes once the database takes it again,
-// and how runs of minutes are read.
+// Incidents in a real database: records that the actor writes of its metrics, writes that it catches up on when the
+// database is back, and reading runs of minutes.
 import { expect } from "@effect/vitest"
 import { Effect, Layer, Metric } from "effect"
 import { SqlClient } from "effect/sql"
@@ -15,7 +15,7 @@ const minuteMillis = 60_000
 const begins = Math.floor(Date.now() / minuteMillis) * minuteMillis - 60 * minuteMillis
 const at = (minute: number) => new Date(begins + minute * minuteMillis)
 
-/** Incidents of metrics of their own, with nothing to refresh. */
+/** Incidents with separate metrics, and nothing to refresh. */
 const watching = <A, E>(use: Effect.Effect<A, E, Incidents | SqlClient.SqlClient>) =>
   Effect.scoped(
     Effect.provide(use, Incidents.layer.pipe(Layer.provide(Layer.succeed(MetricReadings, { refresh: Effect.void }))), {
@@ -90,7 +90,7 @@ describeDatabases(
         yield* write("settle_busy", 1, 2, 4, 5, 10, 11)
         yield* write("ledger_stalled", 4)
         yield* sql`insert into dashboard_incidents values ('sponsor_empty', date_trunc('minute', clock_timestamp()))`
-        // What held a minute ago may hold on: a replica writes it at the end of a turn.
+        // A condition that held a minute ago may still hold: a replica writes it at the end of a turn.
         yield* sql`insert into dashboard_incidents
           values ('settlements_unresolved', date_trunc('minute', clock_timestamp()) - interval '1 minute')`
         yield* watching(

@@ -1,5 +1,5 @@
-// Each condition of the status page against the alert that it is named after: the same metric, the same time, and the
-// alert's own cases, minute by minute. What is kept is bounded.
+// Compares each condition of the status page with its alert: the same metric, the same time, and the alert's own cases,
+// minute by minute. Stored data is bounded.
 import type { Metric } from "effect"
 import { describe, expect, it } from "vitest"
 import type { Series } from "../../../../runtime/deploy/observability/Alert.ts"

@@ -1,4 +1,4 @@
-// The page of the status as text: what lasts comes first, no share is rounded up to the whole, nothing is a script.
+// The status page as text: ongoing incidents come first, no share is rounded up to 100%, and no text becomes a script.
 import { expect, it } from "vitest"
 import { pageOf } from "../../../../plugins/dashboard/status/statusHtml.ts"
 

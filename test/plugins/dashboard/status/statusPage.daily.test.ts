@@ -1,4 +1,4 @@
-// The public status: figures of real settlements and of the process's own beats, as JSON, page and CSV.
+// The public status: figures of real settlements and of the process's own heartbeats, as JSON, page and CSV.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -53,7 +53,7 @@ describe.each(databaseKinds)("the status of the last 30 days on %s", (database) 
         const lines = table.text.split("\r\n")
         expect(lines[0]).toBe("cause,summary,from,to")
         expect(lines[1]).toMatch(/^ledger_stalled,No new ledger was observed[^,]+,20[^,]+Z,20[^,]+Z$/)
-        // Asked again within seconds, it is the same answer, whatever was written meanwhile.
+        // Within seconds it returns the same answer, regardless of new data.
         yield* world.sql`delete from dashboard_incidents`
         expect((yield* world.ask("/status")).json).toEqual(json)
       }).pipe(Effect.scoped),

@@ -83,7 +83,7 @@ export interface Signing {
   readonly nonce?: bigint
   readonly signers?: ReadonlyArray<Key>
   readonly sub?: ReadonlyArray<SorobanAuthorizedInvocation>
-  /** Replaces the signature value altogether. */
+  /** Replaces the whole signature value. */
   readonly signature?: (payload: Uint8Array) => ScVal
 }
 
@@ -98,7 +98,7 @@ export interface CallOptions extends Signing {
 export class World {
   readonly store = Store.empty()
   settings: NetworkSettings = testnet
-  /** Runs contract code, where a test brings some. */
+  /** Runs contract code, if a test supplies some. */
   contracts: ContractRuntime | undefined
 
   contractId(asset: Asset = usd): Uint8Array {

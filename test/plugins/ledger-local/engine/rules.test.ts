@@ -1,5 +1,5 @@
-// Rules of the engine that no other test would miss: what a caught failure takes back, which entries may be touched,
-// what an expired entry is worth, and whose balance may be clawed back.
+// Rules of the engine that other tests do not cover: the effects that a caught failure undoes, the entries that may be
+// touched, the effect of an expired entry, and the balances that may be clawed back.
 import { describe, expect, it } from "vitest"
 import { contractIdOf } from "../../../../plugins/ledger-local/engine/host/createContract.ts"
 import { HostError } from "../../../../plugins/ledger-local/engine/host/HostError.ts"

@@ -1,5 +1,5 @@
-// Contracts that take the machine longer than their instructions say: a ledger takes as many as it has time for and
-// closes, the rest waits in its order without growing older, and all of it is applied in the end, or expires.
+// Contracts that need more machine time than their instructions suggest: a ledger applies as many as its time allows
+// and closes. The rest waits in its order without aging, and everything is applied in the end, or expires.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Keypair } from "@stellar/stellar-sdk"
@@ -14,7 +14,7 @@ import { apply, fund, ledgerLayer, Operation, send, transaction } from "../suppo
 
 const PAGES = 40
 const i32 = (value: number): Array<number> => [0x41, ...signed(BigInt(value))]
-/** Writes all over its memory: 2.5 MB for less than a million instructions. */
+/** Writes to all of its memory: 2.5 MB for less than a million instructions. */
 const filling = contract({
   body: [...i32(0), ...i32(7), ...i32(PAGES * 65_536), 0xfc, 0x0b, 0, ...VOID_BODY],
   memory: [0, ...leb(PAGES)]

@@ -1,5 +1,5 @@
 // The friendbot funds accounts in one transaction and contracts by calls of the assets' contracts, all of it in the
-// history; where the ledger would refuse, nothing happens.
+// history; if the ledger would refuse, nothing happens.
 import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, Operation, scValToNative, StrKey, xdr } from "@stellar/stellar-sdk"
@@ -18,7 +18,7 @@ import { code, counts, done, lineOf, test } from "../transaction/classic.ts"
 const USDC_NAME = `USDC:${USDC_ISSUER}`
 const bot = friendbotAccount(engineCrypto).address
 
-/** What the transactions of a ledger emitted, from getEvents. */
+/** The events emitted by a ledger's transactions, from getEvents. */
 const eventsIn = Effect.fnUntraced(function* (sequence: number) {
   const ledger = yield* LocalLedger
   const { events } = yield* ledger.call("getEvents", { startLedger: sequence, filters: [{ type: "contract" }] })
@@ -31,7 +31,7 @@ const eventsIn = Effect.fnUntraced(function* (sequence: number) {
     .filter(([name]) => name !== "fee")
 })
 
-/** The network's settings with entries that live three hundred ledgers at most. */
+/** The network's settings with entries that live at most three hundred ledgers. */
 const shortLived = { ...testnet, ttl: { minTemporaryLedgers: 16, minPersistentLedgers: 100, maxEntryLedgers: 300 } }
 
 const contract = StrKey.encodeContract(Buffer.alloc(32, 7))

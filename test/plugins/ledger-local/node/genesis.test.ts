@@ -1,4 +1,4 @@
-// What the ledger holds before anything happens.
+// The ledger's content before anything happens.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, hash, Keypair, Networks, xdr } from "@stellar/stellar-sdk"

@@ -1,6 +1,6 @@
-// A hostile contract, or a defect of the ledger's own, does not harm the ledger: it closes at the next turn, the
-// transaction has ended, and all other transactions are applied. Modules go in as transactions with resources made up
-// by hand, past the simulation that would have refused them.
+// A hostile contract, or a defect of the ledger itself, does not harm the ledger: it closes at the next turn, the
+// transaction has ended, and all other transactions are applied. Modules are sent in transactions with hand-made
+// resources, past the simulation that would have refused them.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Asset, type Keypair, Operation } from "@stellar/stellar-sdk"
@@ -13,7 +13,7 @@ import { account, fund, ledgerLayer, send, transaction } from "../support.ts"
 
 const layerOf = (options: LocalLedgerOptions = {}) => ledgerLayer(options).pipe(Layer.provideMerge(nodeDeadline))
 
-/** A module's whole way; what the last step that did not succeed ended with. */
+/** Uploads, creates and calls a module; returns the first failed step, or the call's outcome. */
 const live = Effect.fnUntraced(function* (name: string, wasm: Uint8Array) {
   const ledger = yield* LocalLedger
   const source = yield* fund(name)
@@ -43,21 +43,21 @@ const othersAreServed = Effect.gen(function* () {
   expect((yield* ledger.call("getHealth")).status).toBe("healthy")
 })
 
-/** `run` calls itself at the end of a loop that pays nothing, if 0x12 is not known. */
+/** `run` calls itself at the end of a loop that pays nothing, for a metering pass that does not recognize 0x12. */
 const hanging = contract({
   body: [0x02, 0x40, 0x12, 0x03, 0x0b, 0x03, 0x40, 0x0c, 0, 0x0b, ...VOID_BODY],
   locals: [1, 1, I64]
 })
 /** Imports the ledger's sequence as a function with a parameter, which the host then does not get as a word. */
 const mistyped = contract({ body: [0x42, 0, 0x10, 0], imports: [hostImport("x", "3", 3)] })
-/** Branches over tens of thousands of local variables, which the compiler below would take minutes for. */
+/** Branches over tens of thousands of local variables, which would take the underlying compiler minutes. */
 const tangled = contract({
   body: [...Array.from({ length: 15_000 }, () => [0x41, 0, 0x04, 0x40, 0x0b]).flat(), ...VOID_BODY],
   locals: [1, 0xe8, 0xfe, 2, I64]
 })
 const endless = contract({ body: [0x03, 0x40, 0x0c, 0, 0x0b, ...VOID_BODY] })
 
-/** A platform whose time is over when the test says so, before the work has begun. */
+/** A platform with a deadline that passes on the test's signal, before the work has begun. */
 const clock = { isOver: false }
 const stopping: RunWithin = (millis, work) => {
   if (clock.isOver) throw new DeadlinePassed(millis)

@@ -1,4 +1,4 @@
-// What is on disk: it outlives the process however it ends, stays short, and is never read as something else.
+// The files on disk: they survive any end of the process, stay short, and are never misread.
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
@@ -138,7 +138,7 @@ describe("the journal", () => {
         Effect.flatMap(LocalLedger, (ledger) => ledger.fund(keypair(name).publicKey())).pipe(open(folder))
       yield* fund("early")
       const journal = yield* files.readFileString(`${folder}/journal.jsonl`)
-      // What earlier versions wrote, without a checksum.
+      // Files of earlier versions, without a checksum.
       const { c: _check, ...snapshot } = JSON.parse(yield* files.readFileString(`${folder}/snapshot.json`))
       const line = JSON.parse(journal.trim())
       const merged = {
@@ -200,7 +200,7 @@ describe("the journal", () => {
         const sizes = yield* Effect.forEach(yield* files.readDirectory(folder, { recursive: true }), (name) =>
           Effect.map(files.stat(`${folder}/${name}`), ({ size, type }) => (type === "File" ? Number(size) : 0))
         )
-        // What opening costs grows with it: 5,000 empty ledgers beside 50 that made an account.
+        // The cost of opening grows with the file's size: 5,000 empty ledgers and 50 that made an account.
         expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(5_000 * 150 + 50 * 8_000)
         yield* Effect.flatMap(LocalLedger, (ledger) => ledger.call("getHealth")).pipe(open(folder))
       }).pipe(Effect.scoped, Effect.provide(platform)),

@@ -1,4 +1,4 @@
-// What sendTransaction says, in every case the network distinguishes.
+// The answers of sendTransaction, in every case the network distinguishes.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, type Keypair, Operation, Contract } from "@stellar/stellar-sdk"

@@ -1,4 +1,4 @@
-// What a ledger forgets while it runs, so that it can run for ever: nonces that expired, old ledgers, old states.
+// Data that a running ledger deletes, so that it can run indefinitely: expired nonces, old ledgers, old states.
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
@@ -10,10 +10,10 @@ import { layer as nodeCrypto } from "../../../../runtime/platform/nodeCrypto.ts"
 import { callOf, invocationOf, signAuthorization } from "../../../support/authorization.ts"
 import { apply, fund, ledgerLayer, passphrase, transaction } from "../support.ts"
 
-/** A nonce lives for five ledgers, unless its signature does longer. */
+/** A nonce lives for five ledgers, unless its signature lives longer. */
 const shortNonces = { settings: { ...testnet, ttl: { ...testnet.ttl, minTemporaryLedgers: 5 } } }
 
-/** A payment of one unit by a signed authorization, as the exact scheme makes it. */
+/** A payment of one unit by a signed authorization, in the form of the exact scheme. */
 const pay = Effect.fnUntraced(function* (
   buyer: Keypair,
   seller: Keypair,

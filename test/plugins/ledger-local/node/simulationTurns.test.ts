@@ -1,5 +1,5 @@
-// Simulations beside the closes of ledgers: clients that simulate what takes long wait for each other, and a ledger
-// that is due waits for one of them at most.
+// Simulations during closes of ledgers: clients with slow simulations wait for each other, and a due ledger waits for
+// at most one of them.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { Operation } from "@stellar/stellar-sdk"

@@ -1,5 +1,5 @@
-// Answers in JSON: what the base64 says, under the names that Stellar RPC has for it. And the network's settings as
-// ledger entries, read back by the reader that follows a real network's upgrades.
+// Answers in JSON: the content of the base64, under Stellar RPC's names. Also the network's settings as ledger entries,
+// read back by the reader that follows a real network's upgrades.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, Contract, Operation, xdr } from "@stellar/stellar-sdk"
@@ -22,7 +22,7 @@ type Pair = readonly [base64: unknown, json: unknown, type: Type]
 const encoded = (json: unknown, type: Type): unknown =>
   Array.isArray(json) ? json.map((one) => encoded(one, type)) : type.fromJson(json).toXdr("base64")
 
-/** Holds each JSON to its base64, and gives the field names of an answer in JSON. */
+/** Compares each JSON with its base64, and returns the field names of an answer in JSON. */
 const hold = (pairs: ReadonlyArray<Pair>): void => {
   for (const [base64, json, type] of pairs) {
     expect(base64).toBeDefined()
@@ -43,7 +43,7 @@ const draftOf = Effect.map(transaction(keypair("a"), [transfer], { signers: [] }
   tx.toEnvelope().toXdr("base64")
 )
 
-/** A ledger with one contract call, and an asker of both forms. */
+/** A ledger with one contract call, and a function that requests both forms. */
 const world = Effect.gen(function* () {
   const ledger = yield* LocalLedger
   for (const name of ["a", "b"]) yield* fund(name)
@@ -119,7 +119,7 @@ describe("an answer in JSON", () => {
       ])
       const [{ events }, eventsInJson] = yield* both("getEvents", { startLedger: 1_000 })
       expect(events.length).toBeGreaterThan(2)
-      // As the network's own converter has it, which the SDK's differs from.
+      // In the form of the network's own converter, which differs from the SDK's.
       const [, reported] = yield* both("getTransaction", { hash })
       expect(Object.keys(reported.events.transactionEventsJson[0].event)).toEqual([
         "ext",

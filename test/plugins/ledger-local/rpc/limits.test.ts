@@ -1,4 +1,4 @@
-// The limits and the words of refusal of the real RPC.
+// The limits and the refusal messages of the real RPC.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, Contract, Keypair, Operation, xdr } from "@stellar/stellar-sdk"
@@ -42,7 +42,7 @@ describe("the transport", () => {
         for (const body of [notification, { ...notification, method: "getNothing" }, [notification, notification]])
           expect(yield* post(body)).toMatchObject({ status: 204, body: undefined })
         expect((yield* post([notification, request, notification])).body.map(({ id }: any) => id)).toEqual([1])
-        // An id of null is one, and what is no request is refused.
+        // An id of null is an id, and an invalid request is refused.
         expect((yield* post({ ...request, id: null })).body).toMatchObject({ id: null, result: { status: "healthy" } })
         expect((yield* post({ method: "getHealth" })).body.error.code).toBe(-32600)
         yield* fund("payer")

@@ -1,5 +1,5 @@
-// The RPC's answers as the official SDK's `rpc.Server` reads them: every list by pages, every limit by its words, every
-// state of a transaction. What the SDK cannot parse here it could not parse on the network either.
+// The RPC's answers through the official SDK's `rpc.Server`: every list in pages, every limit with its message, every
+// state of a transaction. If the SDK cannot parse an answer here, it could not parse it on the network either.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Asset, Keypair, Operation, rpc, scValToNative, xdr } from "@stellar/stellar-sdk"
@@ -19,7 +19,7 @@ const connected = Effect.gen(function* () {
   return { ledger, server: new rpc.Server(`http://127.0.0.1:${port}`, { allowHttp: true }) }
 })
 
-/** What the SDK throws for an answer with an `error`. */
+/** The SDK's exception for an answer with an `error`. */
 const refusal = (ask: () => Promise<unknown>) =>
   Effect.promise(() =>
     ask().then(

@@ -38,7 +38,7 @@ const create = (asset: Asset, amount: string, claimants: ReadonlyArray<Claimant>
 
 const anyTime = (caller: Keypair): Claimant => new Claimant(caller.publicKey())
 
-/** The id in the form of the operations' arguments, out of a creation's result. */
+/** The id in the form of the operations' arguments, from a creation's result. */
 const idIn = (result: any): string => `00000000${Buffer.from(result.balanceId.v0).toString("hex")}`
 const claim = (balanceId: string) => Operation.claimClaimableBalance({ balanceId })
 const strKey = (id: string): string => StrKey.encodeClaimableBalance(Buffer.from(id.slice(6), "hex"))
@@ -144,7 +144,7 @@ describe("a claimable balance", () => {
     "a claimable balance is claimed only while its condition holds",
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
-      // Every ledger is a second: the last second in which `early` may claim the first, the first in which no more.
+      // Every ledger takes one second: the last one in which `early` may claim, then the first in which it may not.
       const [maker, early, late] = [yield* fund("maker"), yield* fund("early"), yield* fund("late")]
       const soon = Claimant.predicateBeforeRelativeTime("60")
       const to = [new Claimant(early.publicKey(), soon), new Claimant(late.publicKey(), Claimant.predicateNot(soon))]

@@ -1,5 +1,5 @@
-// What the tests of classic operations share: what an operation of one transaction answered and emitted, issuers with
-// their assets, and entries as the ledger keeps them.
+// Shared by the tests of classic operations: the result and the events of an operation in one transaction, issuers with
+// their assets, and ledger entries.
 import { Effect } from "effect"
 import {
   Asset,
@@ -80,7 +80,7 @@ export const give = Effect.fnUntraced(function* (issuer: Keypair, holder: Keypai
   yield* done(issuer, Operation.payment({ destination: holder.publicKey(), asset, amount }))
 })
 
-/** The entries of one kind, as the ledger has them now. */
+/** The current entries of one kind in the ledger. */
 export const entriesOf = <Type extends LedgerEntryData["type"]>(type: Type) =>
   Effect.map(LocalLedger, ({ ledger }) =>
     [...ledger.store.entries()].flatMap(({ data, ext }) =>
@@ -120,7 +120,7 @@ export const lineOf = Effect.fnUntraced(function* (caller: Keypair, of: Asset | 
   return found?.type === 1 ? found.trustLine : undefined
 })
 
-/** Lets the account pay down to exactly what it must keep, and `stroops` more. */
+/** Lets the account pay down to exactly its minimum balance, and `stroops` more. */
 export const drain = Effect.fnUntraced(function* (caller: Keypair, to: string, stroops = 0n) {
   const { ledger } = yield* LocalLedger
   const { balance, subentries, sponsoring, sponsored } = yield* counts(caller)
@@ -136,7 +136,7 @@ export const drain = Effect.fnUntraced(function* (caller: Keypair, to: string, s
   )
 })
 
-/** The operation with parts of its body replaced by what the SDK would not build. */
+/** The operation with parts of its body replaced by values that the SDK refuses to build. */
 export const withBody = (operation: xdr.Operation, parts: object): xdr.Operation => {
   const wire = operation.toXdrObject() as any
   const [field] = Object.keys(wire.body).filter((name) => name !== "type")

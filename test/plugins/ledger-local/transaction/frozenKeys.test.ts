@@ -1,5 +1,5 @@
-// A transaction that would touch what the network has frozen enters no ledger, in any wrapping; one that the network
-// has excepted does.
+// A transaction that would touch frozen keys enters no ledger, in any wrapping; a transaction with the network's
+// exception does.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Crypto } from "../../../../kernel/platform/Crypto.ts"
@@ -25,7 +25,7 @@ const pay = (to: Keypair, asset: Asset, source?: Keypair) =>
     ...(source === undefined ? {} : { source: source.publicKey() })
   })
 
-/** Three accounts with USDC, of which something is frozen afterwards. */
+/** Three accounts with USDC; part of them is frozen afterwards. */
 const frozen = (
   name: string,
   keys: ReadonlyArray<string>,
@@ -63,7 +63,7 @@ describe("a frozen account", () => {
       expect((yield* send(feeBump(boris, "500", inner))).code).toBe(FROZEN)
       const wrapped = yield* send(feeBump(carla, "500", yield* transaction(anna, [pay(boris, native)])))
       expect(wrapped.code).toBe("txFeeBumpInnerFailed")
-      // What arrives on a trustline of it is not the account.
+      // A payment to its trustline does not touch the account.
       expect((yield* apply(yield* transaction(anna, [pay(boris, usdcAsset)]))).code).toBe("txSuccess")
     })
   )

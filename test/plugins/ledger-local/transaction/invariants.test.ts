@@ -1,5 +1,5 @@
-// A random market with every kind of entry: after each operation the counts add up, no account falls below its reserve,
-// and the events alone explain every balance.
+// A random market with every kind of entry: after each operation the counts add up, no account is below its reserve,
+// and the events suffice to explain every balance.
 import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, Claimant, type Keypair, Operation, type xdr } from "@stellar/stellar-sdk"
@@ -19,7 +19,7 @@ const randomOf = (seed: number) => {
 const SEED = 20_267
 const STEPS = 400
 
-/** What must have happened at least once. */
+/** Operations that must have happened at least once. */
 const EVERYTHING = [
   "changeTrust",
   "claimClaimableBalance",

@@ -1,5 +1,5 @@
 // Invariants of the ledger's entries: counts of subentries and of sponsored reserves, promises of offers, reserves,
-// shares of pools, and that the unified asset events alone explain every balance.
+// shares of pools, and that unified asset events suffice to explain every balance.
 import { scValToNative, StrKey, type xdr } from "@stellar/stellar-sdk"
 import type { NetworkSettings } from "../../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
 import type { Store } from "../../../../plugins/ledger-local/engine/state/Store.ts"
@@ -36,7 +36,7 @@ class Sums {
     return this.#sums.get(key) ?? 0n
   }
 
-  /** Those that are not zero, in the order of their keys. */
+  /** The nonzero sums, in the order of their keys. */
   get list(): ReadonlyArray<readonly [string, bigint]> {
     return [...this.#sums].filter(([, sum]) => sum !== 0n).sort(([a], [b]) => (a < b ? -1 : 1))
   }
@@ -156,7 +156,7 @@ const lineErrors = (line: TrustLineEntry, counts: Counts): Array<string> => {
   return facts.filter(([, said, is]) => said !== is).map(([what, said, is]) => `${name} ${what} ${said}, not ${is}`)
 }
 
-/** What does not hold; empty when all is well. */
+/** The violated invariants; empty when all hold. */
 export const errorsOf = (store: Store, settings: NetworkSettings): ReadonlyArray<string> => {
   const entries = [...store.entries()]
   const counts = count(entries)
@@ -177,7 +177,7 @@ export const errorsOf = (store: Store, settings: NetworkSettings): ReadonlyArray
 
 const keyOf = (holder: string, asset: string): string => `${holder} ${asset}`
 
-/** Every balance of every holder, by address and asset; issuers hold none of their own. */
+/** Every balance of every holder, by address and asset; issuers hold none of their assets. */
 export const balancesOf = (store: Store): Sums => {
   const sums = new Sums()
   const add = (holder: string, asset: Asset, amount: bigint): void => sums.add(keyOf(holder, sep11(asset)), amount)

@@ -1,5 +1,5 @@
-// ExtendFootprintTTL and RestoreFootprint on the running ledger: what they do to an entry's life, what they pass over,
-// and every code by which they refuse. Two rules of envelopes that clients meet are shown beside them.
+// ExtendFootprintTTL and RestoreFootprint on the running ledger: their effects on an entry's life, the entries that
+// they skip, and every code by which they refuse. Also shows two rules of envelopes that clients meet.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import {
@@ -35,12 +35,12 @@ interface Footprint {
   readonly readOnly?: ReadonlyArray<xdr.LedgerKey>
   readonly readWrite?: ReadonlyArray<xdr.LedgerKey>
   readonly bytes?: number
-  /** Beyond what is never given back. */
+  /** In addition to the nonrefundable fee. */
   readonly resourceFee?: number
   readonly memo?: Memo
 }
 
-/** The operation with resources by hand; its code, or the transaction's. */
+/** The operation with hand-made resources; its code, or the transaction's. */
 const done = Effect.fnUntraced(function* (
   source: Keypair,
   operation: xdr.Operation,
@@ -60,7 +60,7 @@ const done = Effect.fnUntraced(function* (
   return { ...applied, code: operationCode(applied.result) ?? applied.code }
 })
 
-/** The ledger's diagnostics for the operation beside its code, refused on submission or applied. */
+/** The ledger's diagnostics for the operation, refused on submission or applied. */
 const reportedOf = Effect.fnUntraced(function* (...args: Parameters<typeof done>) {
   const { raw, refusal } = yield* done(...args)
   return reportedBy(raw?.diagnosticEventsXdr ?? refusal)

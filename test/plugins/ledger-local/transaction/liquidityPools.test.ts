@@ -1,5 +1,5 @@
-// Liquidity pools: lines of shares, deposits, withdrawals, path payments through them, what the loss of an issuer's
-// leave does to shares, and each way in which the operations refuse.
+// Liquidity pools: lines of shares, deposits, withdrawals, path payments through them, the effect of an issuer's lost
+// permission on shares, and each refusal of the operations.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, type Keypair, type LiquidityPoolAsset, Operation, StrKey, xdr } from "@stellar/stellar-sdk"
@@ -369,7 +369,7 @@ describe("a path payment", () => {
     })
   )
 
-  /** Pays through the pool past a thousand and one small offers that are dearer; how it went. */
+  /** Pays through the pool past a thousand and one small, more expensive offers; returns the outcome. */
   const pastOffers = Effect.gen(function* () {
     const { issuer, gold, holder, shares } = yield* market()
     yield* done(holder, deposit(shares, "100", "400"))

@@ -1,4 +1,4 @@
-// The classic operations: what they do, and each way in which they refuse.
+// The classic operations: their effects, and each of their refusals.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, type Keypair, MuxedAccount, Account, Operation, scValToNative, xdr } from "@stellar/stellar-sdk"

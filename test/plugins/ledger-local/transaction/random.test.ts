@@ -14,7 +14,7 @@ const sha256 = (...parts: ReadonlyArray<Uint8Array | string>): Buffer => {
   return hash.digest()
 }
 
-/** The seed after its HMAC, whose key is the public network's id. */
+/** The seed after its HMAC, with the public network's id as the key. */
 const extracted = (seed: Uint8Array): Buffer => createHmac("sha256", sha256(Networks.PUBLIC)).update(seed).digest()
 
 /** Bytes of ChaCha20's key stream. */
@@ -32,13 +32,13 @@ const [RANDOM_BYTES, RESEED, BYTES_OF_MEMORY] = [
 
 /** Returns 40 random bytes. */
 const drawing = contract({ body: [...u32(40), 0x10, 0], imports: [RANDOM_BYTES] })
-/** The same after seeding anew with 32 zero bytes of memory. */
+/** The same after a new seed of 32 zero bytes of memory. */
 const reseeding = contract({
   body: [...u32(0), ...u32(32), 0x10, 2, 0x10, 1, 0x1a, ...u32(40), 0x10, 0],
   imports: [RANDOM_BYTES, RESEED, BYTES_OF_MEMORY]
 })
 
-/** What the last transaction of the latest ledger returned. */
+/** The return value of the last transaction in the latest ledger. */
 const returned = Effect.map(LocalLedger, ({ ledger }) => {
   const meta = xdr.TransactionMeta.fromXdr(Buffer.from(ledger.latest.transactions.at(-1)!.meta)) as any
   return Buffer.from(meta.value.sorobanMeta.returnValue.value.toBytes?.() ?? meta.value.sorobanMeta.returnValue.value)

@@ -1,6 +1,6 @@
-// The result codes of operations that the other tests have no use for, each by an operation that deserves it. With them
-// every code that the network still gives has been given in a test, except those that no operation can earn any more
-// (an issuer that does not exist, trust that is not required, an inflation that is not due).
+// The result codes of operations that the other tests do not use, each from an operation that causes it. Together the
+// tests produce every code that the network still returns, except those that no operation can cause any more (an issuer
+// that does not exist, trust that is not required, an inflation that is not due).
 import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, type Keypair, Operation, SorobanDataBuilder, type xdr } from "@stellar/stellar-sdk"
@@ -27,7 +27,7 @@ const guarded = Effect.gen(function* () {
   return { issuer, asset, holder }
 })
 
-/** What each operation is answered, by the name of the code that is expected of it. */
+/** Expects of each operation the result code with its name. */
 const expectCodes = Effect.fnUntraced(function* (
   source: Keypair,
   expected: Readonly<Record<string, xdr.Operation>>
@@ -96,7 +96,7 @@ describe("payments", () => {
         yield* done(issuer, leave(stranger, asset, true))
         expect(yield* code(holder, to(stranger, "2.0000001"))).toBe(`${name}LineFull`)
         expect(yield* code(holder, to(stranger, "2"))).toBe(`${name}Success`)
-        // An issuer whose account is gone takes back what is its own.
+        // An issuer with a deleted account still accepts its own asset back.
         yield* done(stranger, to(holder, "2"))
         expect(yield* code(issuer, Operation.accountMerge({ destination: holder.publicKey() }))).toBe(
           "accountMergeSuccess"
@@ -120,7 +120,7 @@ describe("offers", () => {
         Operation.manageBuyOffer({ selling, buying, buyAmount, price: "1" })
     },
     {
-      // A passive offer is answered as the ordinary one that it becomes.
+      // A passive offer is answered like the ordinary offer that it becomes.
       name: "manageSellOffer",
       offer: (selling: Asset, buying: Asset, amount: string) =>
         Operation.createPassiveSellOffer({ selling, buying, amount, price: "1" })

@@ -1,5 +1,5 @@
-// What an issuer may do to others' trustlines: grant, reduce and revoke authorization, and claw back; each refusal, and
-// the events of each.
+// An issuer's operations on others' trustlines: grant, reduce and revoke authorization, and claw back; each refusal,
+// and the events of each.
 import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { Account, type Asset, type Keypair, MuxedAccount, Operation } from "@stellar/stellar-sdk"

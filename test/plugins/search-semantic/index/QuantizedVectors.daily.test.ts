@@ -1,4 +1,4 @@
-// The quantized scan finds what an exact scan finds.
+// The quantized scan finds the same vectors as an exact scan.
 import { describe, expect, it } from "vitest"
 import { QuantizedVectors } from "../../../../plugins/search-semantic/index/QuantizedVectors.ts"
 
@@ -10,7 +10,7 @@ const randomFrom = (seed: number) => () => {
   return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
 }
 
-// Preselection by signs is right on average and not always: the deciding runs are the same every time.
+// Preselection by signs is correct on average, but not always: the decisive runs are the same every time.
 const seed = Number(process.env["TOLLKEEPER_TEST_SEED"] ?? 7)
 console.log(`seed ${seed}`)
 const random = randomFrom(seed)

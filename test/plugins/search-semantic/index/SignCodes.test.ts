@@ -1,8 +1,8 @@
-// Selection by signs alone: existing places, in order, and of each group of sixteen as many as score well enough.
+// Selection only by signs: existing positions, in order, and as many of each group of sixteen as score well enough.
 import { describe, expect, it } from "vitest"
 import { SignCodes } from "../../../../plugins/search-semantic/index/SignCodes.ts"
 
-/** A component of the vector, positive or negative, for each bit of a place. */
+/** A component of the vector, positive or negative, for each bit of a position. */
 const vectorOf = (place: number): Float32Array =>
   Float32Array.from({ length: 20 }, (_, bit) => (((place >> bit) & 1) === 1 ? 1 : -1))
 

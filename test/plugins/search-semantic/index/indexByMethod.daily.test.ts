@@ -1,5 +1,5 @@
-// The method by which the nearest vectors are found; changing it changes the generation: the current generation keeps
-// its method until the new one is complete.
+// The method that finds the nearest vectors. Changing it changes the generation: the current generation keeps its
+// method until the new one is complete.
 import { Context, Effect, Layer } from "effect"
 import { describe, expect, it } from "vitest"
 import { DatabaseSource } from "../../../../kernel/database/DatabaseSource.ts"

@@ -1,5 +1,5 @@
-// The channels' audit over a facilitator that worked, beside another one on the same contract; over the same records
-// with one change it reports that change.
+// The channels' audit over a facilitator that worked, with another one on the same contract. Over the same records with
+// one change, it reports that change.
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
@@ -26,7 +26,7 @@ const environment = {
   BATCH_AUTHORIZER_SECRET: "a secret for the authorizers of this test"
 }
 
-/** The audit of a facilitator's channels, over what `change` makes of its records. */
+/** The audit of a facilitator's channels, over the records that `change` returns. */
 const auditOf = (
   facilitator: BatchFacilitator,
   change: (recorded: RecordedChannels) => RecordedChannels = (one) => one
@@ -136,7 +136,7 @@ describe.each(databaseKinds)("the audit of channels on %s", (database) => {
         yield* facilitator.sql`update batch_store_channels set total_claimed = 1`
         assert.deepStrictEqual(yield* rulesOf((one) => one), ["channel store"])
         yield* facilitator.sql`update batch_store_channels set total_claimed = 0, charged = 9`
-        // What the seller claims beside the store, with the store's key.
+        // The seller claims independently of the store, with the store's key.
         const byStore = { ...kept, receiverAuthorizer: Keypair.random() }
         const payload = {
           ...batch.claim([{ channel: byStore, max: 20n, total: 20n }]),

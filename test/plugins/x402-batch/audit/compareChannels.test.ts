@@ -71,7 +71,7 @@ describe("the comparison of channels", () => {
     expect(audited({ view: { channels: [state(100n, 30n)], receivers, holdings: held(89n) } }).rules).toEqual([
       "channels covered"
     ])
-    // Read at another moment than its channels, it says nothing.
+    // Read at a different moment than its channels, it proves nothing.
     expect(audited({ view: { holdings: held(99n, 21) } }).rules).toEqual([])
     expect(audited({ view: { holdings: new Map() } }).tokens).toMatchObject([{ has: null }])
   })
@@ -82,7 +82,7 @@ describe("the comparison of channels", () => {
     expect(audited({ view: { ...view, fromLedger: 15 } }).rules).toEqual(["channel on ledger"])
     const late = { fromLedger: 10 + lifeLedgersMin, toLedger: 10 + lifeLedgersMin }
     expect(audited({ view: { ...view, ...late } })).toMatchObject({ rules: [], archived: 1 })
-    // The endpoint has not come that far.
+    // The endpoint is behind that ledger.
     expect(audited({ records: { calls: [deposit(21, 100n)] }, view }).rules).toEqual([])
   })
 

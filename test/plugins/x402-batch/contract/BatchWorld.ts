@@ -38,7 +38,7 @@ import {
   World
 } from "../../ledger-local/engine/World.ts"
 
-/** Keys of authorizers, which have no account on the ledger. */
+/** Keys of authorizers without accounts on the ledger. */
 export const session = keyOf(21)
 export const sellerKey = keyOf(22)
 
@@ -75,7 +75,7 @@ export class BatchWorld extends World {
   ledger = ledgerSeq
   closeTime = 1_700_000_000n
   #nonce = 100n
-  /** The last call of the batch contract, of which the cost is computed. */
+  /** The last call of the batch contract, for the computation of its cost. */
   lastCall: { readonly fn: string; readonly args: ReadonlyArray<ScVal> } = { fn: "", args: [] }
   readonly batch: ScAddress
   readonly at: batch.BatchContract
@@ -144,7 +144,7 @@ export class BatchWorld extends World {
     return batch.channelIdOf(this.at, config)
   }
 
-  /** A call of any contract, authorized by `auth` alone. */
+  /** A call of any contract, authorized only by `auth`. */
   invoke(
     contract: ScAddress,
     fn: string,
@@ -157,7 +157,7 @@ export class BatchWorld extends World {
     )
   }
 
-  /** A call of the batch contract; `by` signs it with what is below it. */
+  /** A call of the batch contract; `by` signs it with the invocations below it. */
   invokeBatch(
     fn: string,
     args: ReadonlyArray<Value>,
@@ -195,7 +195,7 @@ export class BatchWorld extends World {
     }
   }
 
-  /** Where nothing else is said, signatures of the receiver's authorizer count for a minute. */
+  /** By default, signatures of the receiver's authorizer are valid for a minute. */
   get expiresAt(): number {
     return Number(this.closeTime) + 60
   }

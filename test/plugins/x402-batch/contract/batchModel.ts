@@ -1,5 +1,6 @@
-// What the batch contract is to do, as a pure function of a state and an action: channels, what receivers are due, and
-// where every atom of each token is. Written from the document, not from how the contract computes.
+// The required behavior of the batch contract, as a pure function of a state and an action: channels, amounts due to
+// receivers, and the location of every atom of each token. Written from the document, independently of the contract's
+// implementation.
 import type { BatchErrorName } from "../../../../plugins/x402-batch/batchErrors.ts"
 
 export interface Channel {
@@ -27,7 +28,7 @@ export interface Sums {
   readonly withdrawn: bigint
 }
 
-/** What does not change: each channel's token and receiver by number, and its delay. */
+/** The constants: each channel's token and receiver by number, and its delay. */
 export interface Terms {
   readonly token: number
   readonly receiver: number
@@ -54,7 +55,7 @@ export type Action =
   | { readonly do: "start" | "end"; readonly channel: number }
   | { readonly do: "wait"; readonly seconds: bigint }
 
-/** The state after an action, and what the call returns; or the error, with the entry of a claim. */
+/** The state after an action, and the call's result; or the error, with the entry of a claim. */
 export type Outcome =
   | { readonly state: State; readonly returned?: bigint }
   | { readonly error: BatchErrorName; readonly entry?: number }

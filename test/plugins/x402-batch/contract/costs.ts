@@ -1,5 +1,5 @@
-// What a call costs on the ledger: the resources as a simulation declares them, and the resource fee that is charged
-// for them at the test network's prices, without the inclusion fee.
+// The cost of a call on the ledger: the resources as a simulation declares them, and their resource fee at the test
+// network's prices, without the inclusion fee.
 import {
   eventsFeeStroops,
   nonRefundableFeeStroops,
@@ -21,7 +21,7 @@ export interface Cost {
   readonly eventsBytes: number
 }
 
-/** Of the world's last call; authorizations are not counted in the size. */
+/** The cost of the world's last call; authorizations are not counted in the size. */
 export const costOf = (world: BatchWorld, done: HostSuccess): Cost => {
   const { footprint } = done
   const { args, fn } = world.lastCall

@@ -1,7 +1,8 @@
 // Histories of the batch contract on the local ledger's engine, compared with the model after every call: random ones
 // over two tokens, three payers' channels and two receivers, and every history of a small world, each state once. After
 // each call, for each token: deposits = claimed + refunded + withdrawn + held, and the contract's balance of the token
-// is what is held and what is claimed and not yet paid. A seed that fails is printed: `BATCH_SEED=7` plays it alone.
+// equals the held amount plus the claimed and unpaid amount. A failing seed is printed: `BATCH_SEED=7` replays only
+// that seed.
 import { readFileSync } from "node:fs"
 import { beforeAll, describe, expect, it } from "vitest"
 import type { HostResult } from "../../../../plugins/ledger-local/engine/host/HostResult.ts"
@@ -80,7 +81,7 @@ class Played {
     }
   }
 
-  /** What of the ledger is not as the model has it, or breaks the sum. */
+  /** The first difference between ledger and model, or a violated sum. */
   differs(state: State): string | undefined {
     const { world } = this
     for (const [i, config] of this.configs.entries()) {
@@ -118,7 +119,7 @@ const valueOf = (value: ScVal): bigint | undefined =>
 
 const errorNameOf = (result: HostResult) => batchErrorOf(Number(/Contract, #(\d+)/.exec(errorOf(result))?.[1]))
 
-/** Plays one action on both; the next state, or what differs. */
+/** Plays one action on both. Returns the next state, or the difference. */
 const play = (played: Played, state: State, action: Action): State | string => {
   const expected = step(state, action, played.terms)
   const result = played.run(action)
@@ -249,7 +250,7 @@ describe("histories of the batch contract", () => {
       const result = world.invoke(world.batch, fn, args)
       const call = `${fn} ${args.map(({ type }) => type).join(" ")}`
       expect(result.ok, call).toBe(false)
-      // A contract that fails on its own account says by which of its errors.
+      // A contract that fails by itself reports one of its own errors.
       expect(errorOf(result), call).not.toMatch(/Unreachable|out-of-bounds|divide/)
     }
     expect(played.differs(state)).toBeUndefined()
@@ -286,7 +287,7 @@ describe("histories of the batch contract", () => {
       }
       for (const action of actions) {
         const expected = step(state, action, played.terms)
-        // What an action leaves behind is played from the start again, so that this one stays where it is.
+        // A successful action is replayed from the start in a fresh world, so that this world keeps its state.
         if ("error" in expected) {
           const refused = play(played, state, action)
           if (typeof refused === "string") expect.fail(`${refused}\n${[...history, action].map(shown).join("\n")}`)

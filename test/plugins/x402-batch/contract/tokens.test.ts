@@ -1,4 +1,4 @@
-// Tokens that take fees, lie about what they move or call back: each harms at most the channels of that token.
+// Tokens that take fees, misreport their transfers or call back: each harms at most the channels of that token.
 import { readFileSync } from "node:fs"
 import { beforeAll, describe, expect, it } from "vitest"
 import { address, bytes, i128, readI128, u32, u64, vec } from "../../../../plugins/ledger-local/engine/xdr/ScVal.ts"
@@ -91,7 +91,7 @@ describe("a payment out of such a token", () => {
     expect(errorOf(world.refund(config, 100n))).toContain(moved)
     succeeded(world.withdrawStart(config)).changes.commit()
     world.closeTime += 900n
-    // Twice what is left is more than the contract holds: the token itself fails then.
+    // Twice the rest exceeds the contract's holdings: then the token itself fails.
     expect(errorOf(world.withdrawEnd(config))).toMatch(/Contract, #205|Unreachable/)
     expect(holdings()).toEqual([1_500n, 0n, 500n])
   })

@@ -1,5 +1,5 @@
-// A repeated search over HTTP: its order is cached while the index is unchanged, its bodies are current, and resources
-// listed meanwhile are found.
+// A repeated search over HTTP: its order is cached while the index is unchanged, its bodies are current, and newly
+// listed resources are found.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
@@ -43,7 +43,7 @@ describe.each(databaseKinds)("a repeated search on %s", (database) => {
             yield* sql`drop table forgotten`
             return false
           })
-          // Not immediate after a second has passed: the index is then asked whether it changed.
+          // After a second the index is asked whether it changed, so the result is not immediate.
           yield* eventually(isKept)
           const hide = (state: string) =>
             sql`update catalog_resources set state = ${state} where id = (select max(id) from catalog_resources)`

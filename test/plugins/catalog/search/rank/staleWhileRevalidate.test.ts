@@ -40,7 +40,7 @@ describe("a report over many rows", () => {
       yield* TestClock.adjust("100 millis")
       expect(yield* ask(24)).toBe("24: 2")
       expect(made.count).toBe(2)
-      // A report that cannot be recomputed is served until its minute is over.
+      // A report that cannot be recomputed is served until its minute has passed.
       yield* TestClock.adjust("20 seconds")
       for (const _ of [1, 2]) expect(yield* ask(24)).toBe("24: 2")
       yield* TestClock.adjust("100 millis")

@@ -42,7 +42,7 @@ const historyOf = (random: Random) => {
 
 type History = ReturnType<typeof historyOf>
 
-/** The same by a plain recount. */
+/** The same figures from a plain recount. */
 const recount = ({ observed, paid, shown }: History, since: number) => {
   const searches = shown.filter(({ at }) => at >= since)
   const settled = paid.filter(({ at }) => at >= since)
@@ -57,7 +57,7 @@ const recount = ({ observed, paid, shown }: History, since: number) => {
     session,
     list: `${first} ${ids.join(" ")}`
   }))
-  // What a session was shown by counted lists, from when to when, and its best position.
+  // A session's impressions from counted lists, with their time span and best position.
   const pairs = [...new Set(counted.flatMap(({ ids, session }) => ids.map((id) => `${session} ${id}`)))].map((pair) => {
     const [session, resource] = [pair.split(" ")[0]!, Number(pair.split(" ")[1])]
     const mine = counted.filter((one) => one.session === session && one.ids.includes(resource))

@@ -1,4 +1,4 @@
-// Delegated credentials (CAP-71): a contract account lets other addresses answer for it, over one and the same payload.
+// Delegated credentials (CAP-71): a contract account lets other addresses answer for it, over the same payload.
 import { describe, expect, it } from "vitest"
 import { contractIdOf } from "../../../../../plugins/ledger-local/engine/host/createContract.ts"
 import { VOID } from "../../../../../plugins/ledger-local/engine/xdr/ScVal.ts"
@@ -31,7 +31,7 @@ import {
   type World
 } from "../World.ts"
 
-// A module is written by hand: type 0 takes nothing, 1 one value, 2 two, 3 three; all give one value.
+// A hand-written module: type 0 takes no value, 1 one value, 2 two, 3 three; all return one value.
 const sized = (bytes: ReadonlyArray<number>): Array<number> => [bytes.length, ...bytes]
 const section = (id: number, ...items: ReadonlyArray<ReadonlyArray<number>>): Array<number> => [
   id,
@@ -52,7 +52,7 @@ const delegate = (at: ReadonlyArray<number>): Array<number> => [0x10, SIGNERS, .
 const delegateFirst = delegate(FIRST)
 const returnVoid = [0x42, 2]
 
-/** A wallet whose `__check_auth` is `body`; `run` asks for the delegates where no authentication runs. */
+/** A wallet with `body` as its `__check_auth`; `run` asks for the delegates outside of any authentication. */
 const walletCode = (body: ReadonlyArray<number>): Uint8Array =>
   Uint8Array.from([
     0,
@@ -88,7 +88,7 @@ const deploy = (world: World, code: Uint8Array, salt: number): ScAddress => {
 interface Scene {
   readonly world: World
   readonly wallet: ScAddress
-  /** A second wallet, that a delegate may be. */
+  /** A second wallet, which can be a delegate. */
   readonly other: ScAddress
 }
 

@@ -1,5 +1,5 @@
-// What the network charges for its maps of entries, added up by hand for two accounts: 25 and 68 bytes an item, 32
-// bytes compared, and the network's prices of copying, allocating and comparing.
+// The network's charges for its maps of entries, added up by hand for two accounts: 25 and 68 bytes per item, 32 bytes
+// compared, and the network's prices of copying, allocating and comparing.
 import { describe, expect, it } from "vitest"
 import { EntryMaps } from "../../../../../plugins/ledger-local/engine/host/EntryMaps.ts"
 import { cpuCosts } from "../../../../../plugins/ledger-local/engine/state/cpuCosts.ts"
@@ -43,7 +43,7 @@ describe("the maps of a call's entries", () => {
 
   it("cost nothing to compare where kinds of keys differ", () => {
     const mixed = mapsOf([keys[0]!, { type: 7, contractCode: { hash: new Uint8Array(32) } }])
-    // The account, at place 0, is probed after the code, from which it differs by kind.
+    // The account, at index 0, is probed after the code, and their kinds differ.
     expect(maps.read(0) - mixed.read(0)).toBe(2 * comparing)
   })
 })

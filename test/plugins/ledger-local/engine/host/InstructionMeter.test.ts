@@ -1,4 +1,4 @@
-// The instructions that are metered against what the real node metered for the same work, and the limit on them.
+// Our metered instructions against the real node's for the same work, and the limit on them.
 import { describe, expect, it } from "vitest"
 import { InstructionMeter } from "../../../../../plugins/ledger-local/engine/host/InstructionMeter.ts"
 import { cpuCosts, withCpuCosts } from "../../../../../plugins/ledger-local/engine/state/cpuCosts.ts"
@@ -13,7 +13,7 @@ const moduleOf = (bytes: number): Uint8Array => {
 }
 
 describe("the instructions of an upload", () => {
-  /** Bytes of code, and what stellar-core metered for uploading it. */
+  /** Bytes of code, and the instructions that stellar-core metered for uploading it. */
   const metered = [
     [460, 1_425_303],
     [1_220, 2_047_924],

@@ -146,7 +146,7 @@ describe("the asset contract's errors", () => {
 
   it("#3 refuses to initialize a contract again", () => {
     const world = paidWorld()
-    // `init_asset` is no reserved name, so anyone may try.
+    // `init_asset` is not a reserved name, so anyone may call it.
     expect(errorOf(world.call("init_asset", [{ type: 13, bytes: new Uint8Array(4) }]))).toMatch(/#3\) /)
   })
 

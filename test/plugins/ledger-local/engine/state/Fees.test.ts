@@ -115,7 +115,7 @@ describe("a real settlement of the test network", () => {
   })
 
   it("uses the reads and writes that it declared, and about its instructions", () => {
-    // The RPC adds 50,000 at least; it simulated at an earlier protocol, whose host metered a little more.
+    // The RPC adds at least 50,000; it simulated at an earlier protocol, with a host that metered slightly more.
     const metered = data.resources.instructions - 50_000
     expect(Math.abs(result.instructions / metered - 1)).toBeLessThan(0.1)
     expect(result.diskReadBytes).toBe(data.resources.diskReadBytes)

@@ -31,7 +31,7 @@ const environment = [
   ])
 ]
 
-/** A module whose `run` hands its arguments to the host function `name`, as they are. */
+/** A module whose `run` passes its arguments unchanged to the host function `name`. */
 const handingOn = (name: string, count: number): Uint8Array => {
   const body = [0, ...Array.from({ length: count }, (_, i) => [0x20, i]).flat(), 0x10, 0, 0x0b]
   return Uint8Array.from([
@@ -165,7 +165,7 @@ describe("BLS12-381", () => {
     expect(errorOf(call("g", vec([near]), vec([g2(q)])))).toMatch(INVALID)
     expect(value(call("x", near))).toEqual(bool(true))
     expect(value(call("y", far))).toEqual(bool(true))
-    // Zeros without the flag are no infinity here, and (1, 0) has no place anywhere.
+    // Zeros without the flag do not mean infinity here, and (1, 0) is on no curve.
     for (const nowhere of [new Uint8Array(96), new Uint8Array(96).with(47, 1)])
       expect(value(call("x", bytes(nowhere)))).toEqual(bool(false))
   })
@@ -237,7 +237,7 @@ describe("BN254", () => {
     expect(value(call("z", good))).toEqual(bool(true))
     expect(value(call("z", bytes(new Uint8Array(64))))).toEqual(bool(true))
     expect(errorOf(call("m", off, good))).toMatch(INVALID)
-    // x = 1 has a square root on the twist, whose order is far larger than the subgroup's.
+    // x = 1 has a square root on the twist, which has a far larger order than the subgroup.
     const { Fp2 } = bn254.fields
     for (let c0 = 1n; ; c0++) {
       const x = Fp2.fromBigTuple([c0, 0n])

@@ -1,4 +1,4 @@
-// Host functions beyond those that payments use, each called from a module: Ethereum's hash and keys, random numbers,
+// Host functions that payments do not use, each called from a module: Ethereum's hash and keys, random numbers,
 // multiplexed addresses, and times to live within bounds.
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { MuxedAccount, Account } from "@stellar/stellar-sdk"

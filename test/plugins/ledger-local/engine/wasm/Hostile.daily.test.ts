@@ -21,7 +21,7 @@ import {
 
 const refused = (code: Uint8Array): string => errorOf(execute(world(), { type: 2, wasm: code }))
 
-/** What a call ends with, which must not take a machine, however busy, longer than a few seconds of its own time. */
+/** The error of a call, which must use at most a few seconds of CPU time, however busy the machine is. */
 const stopped = (code: Uint8Array): string => {
   const started = process.cpuUsage()
   const error = errorOf(call(code))
@@ -35,7 +35,7 @@ const word = (value: bigint): Array<number> => [0x42, ...signed(value)]
 const u32 = (value: number): Array<number> => word(BigInt.asIntN(64, (BigInt(value) << 32n) | 4n))
 const run = (index: number): Array<number> => [0x10, index]
 const DROP = 0x1a
-/** Nearly half of what the network gives a transaction, since making a contract instantiates it twice. */
+/** Almost half of a transaction's memory, because creating a contract instantiates it twice. */
 const LARGE_PAGES = 300
 const LARGE_MEMORY = LARGE_PAGES * 65_536
 const largeMemory = [0, ...leb(LARGE_PAGES)]
@@ -212,7 +212,7 @@ describe("a module that keeps the compiler busy", () => {
     })
     const wide = contract({ locals: [1, ...leb(49_000), I64], body: VOID_BODY })
     expect(succeeded(call(wide)).returnValue).toEqual({ type: 1 })
-    // Unreachable code after a jump leaves nothing on the stack of the code that follows.
+    // Unreachable code after a jump leaves the following code's stack empty.
     const dead = times(3_000, 0x02, 0x40, 0x0c, 0, ...word(1n), DROP, 0x0b)
     const valued = times(3_000, 0x02, I64, ...word(1n), 0x0b, DROP)
     expect(succeeded(call(contract({ body: [...dead, ...valued, ...VOID_BODY] }))).returnValue).toEqual({ type: 1 })
@@ -253,7 +253,7 @@ describe("a module that takes memory", () => {
   })
 })
 
-/** A loop over one host function, whose arguments are made once and kept in locals. */
+/** A loop over one host function, with arguments created once and kept in locals. */
 const loopOver = (
   module: string,
   name: string,

@@ -61,7 +61,7 @@ describe("a hostile module", () => {
   })
 
   it("a module cannot accumulate values without end", () => {
-    // v = vec_push_back(v, v) for ever: each value is small to make and huge to write.
+    // v = vec_push_back(v, v) forever: each value is small to make and huge to write.
     const locals = [1, 1, I64]
     const body = [0x10, 0, 0x21, 0, 0x03, 0x40, 0x20, 0, 0x20, 0, 0x10, 1, 0x21, 0, 0x0c, 0, 0x0b, ...VOID_BODY]
     const code = contract({ locals, body, imports: [hostImport("v", "_", 1), hostImport("v", "6", 2)] })

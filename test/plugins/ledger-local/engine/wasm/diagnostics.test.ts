@@ -1,4 +1,4 @@
-// The network's diagnostics of a contract that ends with an error: where it arose, which host function it was, and the
+// The network's diagnostics of a contract that ends with an error: the error's origin, the host function, and the
 // contract that trapped, for each contract on the way out.
 import { describe, expect, it } from "vitest"
 import { symbolText } from "../../../../../plugins/ledger-local/engine/xdr/ScVal.ts"

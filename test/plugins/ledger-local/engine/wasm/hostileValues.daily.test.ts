@@ -1,6 +1,6 @@
-// A contract that asks the host for as much as it can: values that double, trees that are small to hold and endless to
-// write, floods of events, of calls and of authorizations, lives and numbers at their ends. Each ends as the network's
-// error, within the memory and the instructions of one call, and nothing is thrown that is no answer.
+// A contract that demands as much from the host as it can: values that double, trees that are small to hold and endless
+// to write, floods of events, of calls and of authorizations, extreme lifetimes and numbers. Each ends with the
+// network's error, within the memory and the instructions of one call, and nothing else is thrown.
 import { readFileSync } from "node:fs"
 import { beforeAll, describe, expect, it } from "vitest"
 import { contractIdOf } from "../../../../../plugins/ledger-local/engine/host/createContract.ts"

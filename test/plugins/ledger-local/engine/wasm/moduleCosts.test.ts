@@ -1,5 +1,5 @@
-// What a module costs before it runs, against what stellar-core metered for one module, called in the ledger of its
-// upload and in a later one: stream `Module_cache_miss_on_immediate_execution`, 466,075 and 297,895 instructions.
+// A module's cost before it runs, against stellar-core's metering of one module, called in the ledger of its upload and
+// in a later one: stream `Module_cache_miss_on_immediate_execution`, 466,075 and 297,895 instructions.
 import { describe, expect, it } from "vitest"
 import type { ContractHost } from "../../../../../plugins/ledger-local/engine/host/HostTypes.ts"
 import { InstructionMeter } from "../../../../../plugins/ledger-local/engine/host/InstructionMeter.ts"

@@ -1,5 +1,5 @@
-// What protocol 28 adds: contracts that run the code another contract names (CAP-85), and maps of which some keys may
-// be missing (CAP-86). Before it neither is there.
+// Additions of protocol 28: contracts that run the code named by another contract (CAP-85), and maps with optional keys
+// (CAP-86). Earlier protocols have neither.
 import { describe, expect, it } from "vitest"
 import { contractIdOf } from "../../../../../plugins/ledger-local/engine/host/createContract.ts"
 import { testnet } from "../../../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
@@ -21,7 +21,7 @@ const at = (protocol: number): World => {
   return made
 }
 
-/** Code that gives back seven, and that a reference is to name. */
+/** Code that returns seven; a reference will name it. */
 const target = contract({ body: u32(7) })
 const targetHash = crypto.sha256(target)
 const tagText = new TextEncoder().encode("fleet")

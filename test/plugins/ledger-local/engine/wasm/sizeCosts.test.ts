@@ -1,6 +1,6 @@
-// What a call of a host function costs by the size of what it works on. A simulation that does not know it declares too
-// little, and the network refuses the transaction. The numbers follow from the network's own cost parameters: 16/128 of
-// an instruction for each byte that is allocated, and as much for each that is copied.
+// The cost of a host function's call by the size of its data. A simulation that omits it declares too little, and the
+// network refuses the transaction. The numbers follow from the network's own cost parameters: 16/128 of an instruction
+// for each allocated byte, and as much for each copied byte.
 import { describe, expect, it } from "vitest"
 import { succeeded } from "../World.ts"
 import { call, contract, hostImport, I64, section, signed, sized, VOID_BODY } from "./assemble.ts"
@@ -26,10 +26,10 @@ const instructionsOf = (body: ReadonlyArray<number>, data: ReadonlyArray<number>
   return succeeded(call(code)).instructions
 }
 
-/** What a module costs more because larger numbers are longer in its code. */
+/** Maximum extra cost of a module because larger numbers are longer in its code. */
 const MODULE_MAX = 300
 
-/** What the second body costs more than the first; both are of the same length but for numbers. */
+/** The extra cost of the second body; both have the same length apart from their numbers. */
 const more = (first: ReadonlyArray<number>, second: ReadonlyArray<number>): number =>
   instructionsOf(second) - instructionsOf(first)
 

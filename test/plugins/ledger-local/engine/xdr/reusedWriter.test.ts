@@ -1,4 +1,4 @@
-// Encoding into a kept buffer, held to the SDK's own encoding.
+// Encoding into a reused buffer, compared with the SDK's own encoding.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as xdr from "@stellar/stellar-sdk/xdr"
@@ -17,7 +17,7 @@ const values: ReadonlyArray<ScVal> = [
   ...i64s.map((i64): ScVal => ({ type: 6, i64 })),
   { type: 5, u64: 2n ** 64n - 1n },
   { type: 10, i128: { hi: -1n, lo: 2n ** 64n - 1n } },
-  // Every length of padding, an empty value, and one that outgrows the buffer and the one that is kept.
+  // Every length of padding, an empty value, and values larger than the buffer and than the retained size.
   ...[0, 1, 2, 3, 4, 5, 70_000, 1_100_000, 3].map((length): ScVal => ({ type: 13, bytes: bytes(length, 0xab) }))
 ]
 

@@ -1,5 +1,5 @@
-// Retries of a busy upstream RPC, whichever way it reports that it is busy: their number, their pauses, and the error
-// when it stays busy. The upstream is a small server behind a real socket.
+// Retries of a busy upstream RPC, for every form of its busy answer: their number, their pauses, and the error when it
+// stays busy. The upstream is a small server behind a real socket.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
@@ -18,7 +18,7 @@ interface Said {
   readonly body: unknown
 }
 
-/** A server that says these things in order, the last one for ever; and how often it was asked. */
+/** A server that returns these answers in order and repeats the last one; counts its requests. */
 const server = Effect.fnUntraced(function* (says: ReadonlyArray<Said>, retryAfter = "0") {
   const listeners = yield* Listeners
   const met = { questions: 0 }

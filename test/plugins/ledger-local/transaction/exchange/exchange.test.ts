@@ -1,4 +1,4 @@
-// Offers and path payments on the running ledger: what they do, how they refuse, and that a wild market loses nothing.
+// Offers and path payments on the running ledger: their effects, their refusals, and that a wild market loses nothing.
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
@@ -34,11 +34,11 @@ const done = Effect.fnUntraced(function* (
 
 const code = (source: Keypair, operation: xdr.Operation) => Effect.map(done(source, operation), (answer) => answer.code)
 
-/** Sells the one asset for the other; prices are of what is bought per what is sold. */
+/** Sells one asset for another; the price is in bought units per sold unit. */
 const sell = (selling: Asset, buying: Asset, amount: string, price: string, offerId = "0") =>
   Operation.manageSellOffer({ selling, buying, amount, price, offerId })
 
-/** The balance and what is promised of it, by asset. */
+/** The balance and its promised part, by asset. */
 const holding = Effect.fnUntraced(function* (caller: Keypair, asset: Asset) {
   const { ledger } = yield* LocalLedger
   for (const { data } of ledger.store.entries()) {
