@@ -235,6 +235,8 @@ export const verifyReceipt = async (options: VerifyOptions): Promise<VerifyRepor
       throw new Error(`not what was expected: ${name} is ${claims[name] ?? "not in it"}`)
   const checks = [`${key.id} signed it`]
   if (proven !== undefined) checks.push("its leaf is in the log of a signed checkpoint")
+  if (proven?.place !== undefined)
+    checks.push(`no other leaf is of this payment, by the map of the log of ${proven.proof.size}`)
   const notes: Array<string> = proven === undefined ? [] : [proven.proof.checkpoint]
   if (log !== undefined && proven !== undefined) {
     const asked = await askLog(log, proven, did)
