@@ -1141,7 +1141,10 @@ CREATE TABLE public.receipts_epochs (
     previous_origin text,
     fork text,
     ended text,
-    published jsonb
+    published jsonb,
+    map_secret bytea,
+    map_size bigint DEFAULT 0 NOT NULL,
+    map_since timestamp with time zone
 );
 
 CREATE TABLE public.receipts_keys (
@@ -1164,6 +1167,20 @@ CREATE TABLE public.receipts_leaves (
     principal text,
     payer text,
     pay_to text
+);
+
+CREATE TABLE public.receipts_map (
+    epoch integer NOT NULL,
+    key bytea NOT NULL,
+    index bigint NOT NULL,
+    value bytea NOT NULL
+);
+
+CREATE TABLE public.receipts_map_pages (
+    epoch integer NOT NULL,
+    prefix text NOT NULL,
+    size bigint NOT NULL,
+    subtrees bytea NOT NULL
 );
 
 CREATE TABLE public.receipts_nodes (
@@ -1572,6 +1589,12 @@ ALTER TABLE ONLY public.receipts_keys
 
 ALTER TABLE ONLY public.receipts_leaves
     ADD CONSTRAINT receipts_leaves_pkey PRIMARY KEY (epoch, index);
+
+ALTER TABLE ONLY public.receipts_map_pages
+    ADD CONSTRAINT receipts_map_pages_pkey PRIMARY KEY (epoch, prefix, size);
+
+ALTER TABLE ONLY public.receipts_map
+    ADD CONSTRAINT receipts_map_pkey PRIMARY KEY (epoch, key, index);
 
 ALTER TABLE ONLY public.receipts_nodes
     ADD CONSTRAINT receipts_nodes_pkey PRIMARY KEY (epoch, level, index);

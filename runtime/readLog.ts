@@ -6,6 +6,7 @@ import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
 import { openTiles, readNewest } from "../examples/receipts/tiles.mjs"
 import { openCheckpoint } from "../examples/receipts/verify.mjs"
+import { compareMaps, readMaps } from "./compareMap.ts"
 import { compareReceipts } from "./compareReceipts.ts"
 import type { Mismatch } from "../kernel/audit/compare.ts"
 import type { LoggedOutcome, LogView } from "../kernel/audit/compareLog.ts"
@@ -224,10 +225,17 @@ const readCopy = async (copy: Copy, did: unknown, byOrigin: ReadonlyMap<string, 
   return issues
 }
 
+/** The stored roots of full tiles, by epoch, level and index. */
+const readNodes = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const nodes = yield* sql<{ place: string; hash: string }>`select epoch || ' ' || level || ' ' || index as place,
+      encode(hash, 'hex') as hash from receipts_nodes`
+  return new Map(nodes.map(({ hash, place }) => [place, hash]))
+})
+
 /**
- * Reads the log from the database; with `copy`, compares the published copy with it. To tolerate growth, each part is
- * read after the part that it must contain: the copy before the database, ended settlements and checkpoints before the
- * leaves.
+ * Reads the log from the database; with `copy`, compares what was published with it. Whatever grows meanwhile is read
+ * after what it is compared with: the copy before the database, ended settlements, checkpoints and maps before the leaves.
  */
 export const readLog = Effect.fn("audit.readLog")(function* (copy: string | undefined) {
   const sql = yield* SqlClient.SqlClient
@@ -241,12 +249,11 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
     from receipts_keys`
   const checkpoints = yield* sql<{ epoch: number; size: bigint; root: Uint8Array; note: string; signed: Date }>`
     select epoch, size, root, note, signed_at as signed from receipts_checkpoints order by epoch, size`
+  const maps = yield* readMaps
   const epochs = yield* sql<{ epoch: number; name: string | null; size: bigint; begun: Date }>`select epoch, size,
       begun_at as begun, case when epoch > 1 then coalesce(name, epoch::text) end as name
     from receipts_epochs order by epoch`
-  const stems = yield* sql<{ place: string; hash: string }>`select epoch || ' ' || level || ' ' || index as place,
-      encode(hash, 'hex') as hash from receipts_nodes`
-  const nodes = new Map(stems.map(({ hash, place }) => [place, hash]))
+  const nodes = yield* readNodes
   const all = yield* sql<LeafRow>`select epoch, index, entry, salt, record, encode(transaction, 'hex') as transaction,
       principal, payer, pay_to as "payTo" from receipts_leaves order by epoch, index`
   const sizes = new Map(epochs.map(({ epoch, size }) => [epoch, size]))
@@ -287,6 +294,7 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
     outcomes.push(...read.outcomes)
     byOrigin.set(called === null ? `${host}/log` : `${host}/log/${called}`, rows)
   }
+  compareMaps(maps, leaves, new Map(checkpoints.map(({ epoch, note }) => [epoch, note])), wrong)
   yield* compareReceipts(leaves.flatMap(claimedLeaf), claims, wrong)
   if (published !== undefined) issues.push(...(yield* Effect.promise(() => readCopy(published, did, byOrigin))))
   const begun = epochs[0]?.begun.getTime() ?? Infinity

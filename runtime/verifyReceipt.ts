@@ -63,7 +63,7 @@ const get = async (url: string): Promise<any> => {
   return answer.json()
 }
 
-const documentAt = async (place: string): Promise<any> =>
+const readDocument = async (place: string): Promise<any> =>
   /^https?:/.test(place) ? get(place) : JSON.parse(await readFile(place, "utf8"))
 
 const facilitatorAt = (log: string): string => log.replace(/\/+$/, "").replace(/\/log(\/\d+)?$/, "")
@@ -205,10 +205,11 @@ const checkAttestation = async (
 const isAsExpected = async (claims: Claims, name: string, value: string): Promise<boolean> =>
   String(claims[name]) === value || (name === "resource" && claims["resourceHash"] === (await hashText(value)))
 
-/** Checks a kept receipt; rejects with the first check that fails. */
-export const verifyReceipt = async (options: VerifyOptions): Promise<VerifyReport> => {
+type DocumentAt = (place: string) => Promise<any>
+
+const verifyText = async (text: string, options: VerifyOptions, documentAt: DocumentAt): Promise<VerifyReport> => {
   const { expected, ledger, log, witnesses = [] } = options
-  const read = readKept(await readFile(options.file, "utf8"))
+  const read = readKept(text)
   const delivery =
     read.delivery === undefined || options.sellerDid === undefined
       ? undefined
@@ -238,6 +239,8 @@ export const verifyReceipt = async (options: VerifyOptions): Promise<VerifyRepor
       throw new Error(`not what was expected: ${name} is ${claims[name] ?? "not in it"}`)
   const checks = [`${key.id} signed it`]
   if (proven !== undefined) checks.push("its leaf is in the log of a signed checkpoint")
+  if (proven?.place !== undefined)
+    checks.push(`no other leaf is of this payment, by the map of the log of ${proven.proof.size}`)
   const notes: Array<string> = proven === undefined ? [] : [proven.proof.checkpoint]
   if (log !== undefined && proven !== undefined) {
     const asked = await askLog(log, proven, did)
@@ -252,4 +255,44 @@ export const verifyReceipt = async (options: VerifyOptions): Promise<VerifyRepor
   else if (read.delivery !== undefined)
     checks.push("the seller's receipt is not checked: name its keys by --seller-did")
   return { issuer, claims, checks, outcome: await outcomeOf(claims, delivery) }
+}
+
+/** Checks a kept receipt; rejects with the first check that fails. */
+export const verifyReceipt = async (options: VerifyOptions): Promise<VerifyReport> =>
+  verifyText(await readFile(options.file, "utf8"), options, readDocument)
+
+export interface StatementReport {
+  readonly verified: number
+  /** By the number of their line, from 1. */
+  readonly refused: ReadonlyArray<{ readonly line: number; readonly why: string }>
+  /** What was paid, by network and asset, in atomic units. */
+  readonly totals: Readonly<Record<string, string>>
+}
+
+/** Checks a file with one kept receipt a line. Each document is read once; a payment counts once. */
+export const verifyStatement = async (options: VerifyOptions): Promise<StatementReport> => {
+  const documents = new Map<string, Promise<any>>()
+  const documentAt: DocumentAt = (place) => {
+    const document = documents.get(place) ?? readDocument(place)
+    documents.set(place, document)
+    return document
+  }
+  const lines = (await readFile(options.file, "utf8")).split("\n").map((text, at) => ({ text, line: at + 1 }))
+  const [refused, totals]: [Array<StatementReport["refused"][number]>, Map<string, bigint>] = [[], new Map()]
+  const lineOfPayment = new Map<string, number>()
+  for (const { line, text } of lines.filter(({ text }) => text.trim() !== ""))
+    try {
+      const { claims, outcome } = await verifyText(text, options, documentAt)
+      const { amount, asset, network, transaction } = claims
+      if (amount === undefined || outcome === "MISMATCH") throw new Error(`payment and delivery: ${outcome}`)
+      const first = lineOfPayment.get(`${network} ${transaction}`)
+      if (first !== undefined) throw new Error(`line ${first} is of the same payment`)
+      lineOfPayment.set(`${network} ${transaction}`, line)
+      const total = `${network} ${asset}`
+      totals.set(total, (totals.get(total) ?? 0n) + BigInt(amount))
+    } catch (error) {
+      refused.push({ line, why: error instanceof Error ? error.message : String(error) })
+    }
+  const summed = Object.fromEntries([...totals].map(([name, amount]) => [name, String(amount)]))
+  return { verified: lineOfPayment.size, refused, totals: summed }
 }

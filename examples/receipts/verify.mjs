@@ -61,7 +61,11 @@ export const openCheckpoint = async (note, did, at = Date.now() / 1000) => {
   const keys = (await Promise.all(signers)).filter(Boolean)
   const key = keys.find(({ validFrom, validUntil }) => !(validUntil <= at) && !(validFrom > at + 60))
   if (!key) return refuse(keys[0] ? `a retired key of the log signed it: ${keys[0].id}` : `not signed by ${did.id}`)
-  return { origin, size: Number(size), root: hexOf(bytesOf(root)), key }
+  const [line = "", ...others] = body.split("\n").filter((one) => one.startsWith("map "))
+  const [, mapRoot, secretHash] = /^map ([A-Za-z0-9+/]{43}=) ([A-Za-z0-9+/]{43}=)$/.exec(line) ?? []
+  if (others.length > 0 || (line && !mapRoot)) return refuse("its map is malformed")
+  const map = line ? { map: { root: hexOf(bytesOf(mapRoot)), secretHash: hexOf(bytesOf(secretHash)) } } : {}
+  return { origin, size: Number(size), root: hexOf(bytesOf(root)), key, ...map }
 }
 const climb = async (part, size, path, isLeaf) => {
   if (part < 1 || (isLeaf ? size <= 1 : part >= size)) return path.length === 1 ? [path[0], path[0]] : []
@@ -76,6 +80,21 @@ export const checkConsistency = async (older, newer, path) => {
   const isWhole = older.size === newer.size || Number.isInteger(Math.log2(older.size))
   const [was, is] = await climb(older.size, newer.size, isWhole ? [older.root, ...path] : path)
   return (was === older.root && is === newer.root) || refuse("the newer log does not continue the older")
+}
+
+// A checkpoint's map has one place for each payment, so one current leaf.
+export const mapPlace = async ({ secret }, { network, transaction }, salt, index, leaf) => ({
+  key: await sha256(bytesOf(secret), `${network ?? ""}\n${transaction}`),
+  value: await sha256(bytesOf(salt), `${index}\n`, unhex(leaf))
+})
+export const checkMap = async ({ map }, { hashes, secret }, { key, value }) => {
+  const sides = hashes.every((hash) => /^[0-9a-f]{64}$/.test(hash)) && hashes.length <= 256 ? hashes : await refuse("")
+  const bits = Array.from(key, (digit) => Number.parseInt(digit, 16).toString(2).padStart(4, "0")).join("")
+  let hash = await sha256(Uint8Array.of(2), unhex(key), unhex(value))
+  for (const [at, side] of sides.entries())
+    hash = await sha256(Uint8Array.of(3), unhex(bits[sides.length - 1 - at] === "1" ? side + hash : hash + side))
+  const isOne = hash === map.root && (await sha256(bytesOf(secret))) === map.secretHash
+  return isOne || refuse("the log's map has another leaf of this payment")
 }
 
 // The leaf must match the receipt, and the log must have announced the receipt's key before it. The log's entries
@@ -93,7 +112,8 @@ export const isInForce = (events, { id, validFrom, validUntil }, seconds) => {
 }
 export const prove = async ({ outcomes, receipt }, did, at) => {
   const name = `sha256:${await sha256(receipt)}`
-  const own = outcomes.find((one) => one.proof && JSON.parse(one.record).receipt === name) ?? (await refuse("no proof"))
+  const isOwn = (one) => one.proof && JSON.parse(one.record).receipt === name
+  const own = outcomes.findLast(isOwn) ?? (await refuse("no proof"))
   const [{ proof, record, salt }, said] = [own, JSON.parse(own.record)]
   const leaf = await leafHash(Uint8Array.of(1, ...unhex(await sha256(bytesOf(salt), canonical(said)))))
   const tree = await openCheckpoint(proof.checkpoint, did, at)
@@ -115,7 +135,13 @@ export const prove = async ({ outcomes, receipt }, did, at) => {
   if (differing.length > 0) return refuse(`its leaf says otherwise: ${differing.join(", ")}`)
   const last = JSON.parse(outcomes.at(-1).record).outcome
   if (last !== "settled") return refuse(`a later leaf says that the payment ${last}`)
-  return isInForce(events, key, seconds) ? { claims, key, leaf, proof, record } : refuse(`${key.id} was not in force`)
+  const { mapSince } = did.service?.find(({ id }) => id === `${did.id}#log`) ?? {}
+  if (!tree.map !== !proof.map || (!tree.map && seconds >= mapSince)) return refuse("its proof in the map is missing")
+  const place = tree.map && (await mapPlace(proof.map, said, salt, proof.index, leaf))
+  if (place) await checkMap(tree, proof.map, place)
+  return isInForce(events, key, seconds)
+    ? { claims, key, leaf, place, proof, record }
+    : refuse(`${key.id} was not in force`)
 }
 export const verify = async (answer, did) => (await prove(answer, did)).claims
 const [, program, ...files] = globalThis.process?.argv ?? []

@@ -1,6 +1,6 @@
 // Settings of receipts. Secrets are in environment variables, or the files that their `_FILE` twins name, never in the
 // profile; `keys/readSecrets.ts` reads them.
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { entry, flag, list, section, text } from "../../kernel/config/Setting.ts"
 import { optionalRemoteSigner, remoteSignerIssue, type RemoteSignerValues } from "../../kernel/config/RemoteSigner.ts"
 import { Network } from "../../kernel/config/Network.ts"
@@ -38,7 +38,11 @@ const receipts = section("receipts", "Signed receipts of settled payments, and t
       key: text({ default: "", doc: "The witness's verifier key, NAME+hex+base64." })
     }),
     { default: [], doc: "Witnesses that cosign checkpoints." }
-  )
+  ),
+  copies: list(Schema.String, {
+    default: [],
+    doc: "Addresses of published copies of the log, as HOST/log is: one with more, or another tree, stops signing."
+  })
 })
 
 export const declared = [receipts]
@@ -56,7 +60,11 @@ export interface ConfigValues {
   /** Undefined: no attestations. */
   readonly attestationSecretEnv: string | undefined
   readonly witnesses: ReadonlyArray<{ readonly url: string; readonly key: string }>
+  /** Addresses of published copies of the log. */
+  readonly copies: ReadonlyArray<string>
 }
+
+const isWebAddress = (url: string): boolean => /^https?:\/\//.test(url) && URL.canParse(url)
 
 const hostForm = /^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$/
 
@@ -69,11 +77,13 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
       const { developmentAutoFund } = yield* Network
       const crypto = yield* Crypto
       for (const { key, url } of values.witnesses)
-        if (!/^https?:\/\//.test(url) || !URL.canParse(url) || readVerifierKey(crypto, key) === undefined)
+        if (!isWebAddress(url) || readVerifierKey(crypto, key) === undefined)
           return yield* new SettingsRefused({
             path: "receipts.witnesses",
             message: "each has an http(s) url, and a key of the form NAME+hex+base64"
           })
+      if (!values.copies.every(isWebAddress))
+        return yield* new SettingsRefused({ path: "receipts.copies", message: "each is an http(s) URL" })
       for (const signer of [values.signer, values.log_signer]) {
         const message = signer && remoteSignerIssue(signer)
         if (message !== undefined)
@@ -94,7 +104,8 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
         signer: values.signer && { ...values.signer, secret: settings.secret },
         logSigner: values.log_signer && { ...values.log_signer, secret: settings.secret },
         attestationSecretEnv: values.attestation ? values.attestation_secret_env : undefined,
-        witnesses: values.witnesses
+        witnesses: values.witnesses,
+        copies: values.copies
       })
     })
   )

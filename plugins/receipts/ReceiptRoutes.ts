@@ -83,7 +83,7 @@ const makeReading = Effect.gen(function* () {
     const kid = receipt && kidOf(receipt.jws)
     const outcomes = yield* Effect.forEach(own, ({ entry, epoch, index, record, salt }) =>
       Effect.map(
-        withProof ? checkpoints.proofOf({ epoch, index: Number(index), entry }, kid) : Effect.succeedNone,
+        withProof ? checkpoints.proofOf({ epoch, index: Number(index), entry, record }, kid) : Effect.succeedNone,
         (proof): ReceiptAnswer["outcomes"][number] => ({
           record,
           salt: Base64Url.encode(salt),
@@ -195,8 +195,11 @@ const spans = (history: ReadonlyArray<KeyOfHistory>): ReadonlyArray<KeyOfHistory
   return [...byKid.values()].map((times) => ({ ...times.at(-1)!, validFrom: times[0]!.validFrom }))
 }
 
-/** The DID document of a host: every key that ever signed, with its times in seconds. */
-export const didDocument = (host: string, all: ReadonlyArray<KeyOfHistory>) => {
+/**
+ * The DID document of a host: every key that ever signed, with its times in seconds, and since when each checkpoint has
+ * the root of the payment map.
+ */
+export const didDocument = (host: string, all: ReadonlyArray<KeyOfHistory>, mapSince?: number) => {
   const [did, history] = [didOf(host), spans(all)]
   return {
     "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"],
@@ -210,12 +213,20 @@ export const didDocument = (host: string, all: ReadonlyArray<KeyOfHistory>) => {
       ...(key.validUntil === undefined ? {} : { validUntil: Math.floor(key.validUntil / 1_000) })
     })),
     assertionMethod: history.filter(({ use }) => use !== "log").map(({ kid }) => `${did}#${kid}`),
-    service: [{ id: `${did}#log`, type: "TransparencyLog", serviceEndpoint: `https://${host}/log` }]
+    service: [
+      {
+        id: `${did}#log`,
+        type: "TransparencyLog",
+        serviceEndpoint: `https://${host}/log`,
+        ...(mapSince === undefined ? {} : { mapSince })
+      }
+    ]
   }
 }
 
 export const addDidRoute = Effect.gen(function* () {
   const { history } = yield* ReceiptKeys
+  const { mapSince } = yield* Checkpoints
   const host = (yield* Config).host ?? ""
   // Less than a key is announced before it signs.
   const rendered = makeRendered(yield* Crypto, {
@@ -223,6 +234,6 @@ export const addDidRoute = Effect.gen(function* () {
     headers: { "access-control-allow-origin": "*", "cache-control": "public, max-age=20" }
   })
   const answer: Handler = (request) =>
-    Effect.sync(() => rendered(request, JSON.stringify(didDocument(host, history()))))
+    Effect.sync(() => rendered(request, JSON.stringify(didDocument(host, history(), mapSince()))))
   yield* addRoutes(routes.group, [route(routes.did, answer)])
 })

@@ -32,6 +32,12 @@ const Proof = Schema.Struct({
       hashes: Schema.Array(Schema.String)
     })
   ),
+  map: Schema.optionalKey(
+    Schema.Struct({
+      secret: text("Base64url of what blinds the map's keys."),
+      hashes: Schema.Array(Schema.String)
+    })
+  ),
   checkpoint: text("Signed note.")
 }).annotate({ identifier: "InclusionProof" })
 

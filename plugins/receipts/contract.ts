@@ -132,6 +132,13 @@ export interface InclusionProof {
     readonly entry: string
     readonly hashes: ReadonlyArray<string>
   }>
+  /** That the map of this checkpoint has the payment's newest leaf in its one place; absent where that has no map. */
+  readonly map?: {
+    /** b64u of 32 bytes, which blind the map's keys. */
+    readonly secret: string
+    /** Hex, from the leaf upwards. */
+    readonly hashes: ReadonlyArray<string>
+  }
   /** The signed note. */
   readonly checkpoint: string
 }

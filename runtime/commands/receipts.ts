@@ -4,6 +4,7 @@
 import { Data, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"
+import type { StatementReport, VerifyOptions } from "../verifyReceipt.ts"
 import { answer, jsonFlag, noted, placeFlags, tablesOf, reasonFlag } from "./CommandTarget.ts"
 
 /** A check failed; the message contains the reason. */
@@ -20,11 +21,30 @@ const expectedIn = (pairs: ReadonlyArray<string>): Readonly<Record<string, strin
     })
   )
 
+const refusing = <A>(check: () => Promise<A>) =>
+  Effect.tryPromise({
+    try: check,
+    catch: (cause) =>
+      new ReceiptRefused({ message: `not verified: ${cause instanceof Error ? cause.message : String(cause)}` })
+  })
+
+const answerStatement = Effect.fnUntraced(function* (json: boolean, report: StatementReport) {
+  const { refused, totals, verified } = report
+  yield* answer(json, report, [
+    ...refused.map(({ line, why }) => `line ${line}  not verified: ${why}`),
+    `${verified} receipts verified, ${refused.length} refused`,
+    ...Object.entries(totals).map(([asset, amount]) => `  ${asset}  ${amount}`)
+  ])
+  if (refused.length > 0) return yield* new ReceiptRefused({ message: `${refused.length} receipts are refused` })
+})
+
 const verify = Command.make(
   "verify",
   {
     file: Argument.String("file").pipe(
-      Argument.withDescription("A receipt, an answer of GET /receipts/HASH or /settle, or a PAYMENT-RESPONSE header")
+      Argument.withDescription(
+        "A receipt, an answer of GET /receipts/HASH or /settle, or a PAYMENT-RESPONSE header; FILE.jsonl: one a line"
+      )
     ),
     ledger: optional("ledger", "Address of a Stellar RPC, asked for the payment's movement"),
     log: optional("log", "Address of the facilitator, whose log is read"),
@@ -46,21 +66,18 @@ const verify = Command.make(
     json: jsonFlag
   },
   Effect.fn(function* ({ did, expect, file, json, ledger, log, sellerDid, witness }) {
-    const { verifyReceipt } = yield* Effect.promise(() => import("../verifyReceipt.ts"))
-    const report = yield* Effect.tryPromise({
-      try: () =>
-        verifyReceipt({
-          file,
-          did: Option.getOrUndefined(did),
-          sellerDid: Option.getOrUndefined(sellerDid),
-          ledger: Option.getOrUndefined(ledger),
-          log: Option.getOrUndefined(log),
-          witnesses: witness,
-          expected: expectedIn(expect)
-        }),
-      catch: (cause) =>
-        new ReceiptRefused({ message: `not verified: ${cause instanceof Error ? cause.message : String(cause)}` })
-    })
+    const { verifyReceipt, verifyStatement } = yield* Effect.promise(() => import("../verifyReceipt.ts"))
+    const options: VerifyOptions = {
+      file,
+      did: Option.getOrUndefined(did),
+      sellerDid: Option.getOrUndefined(sellerDid),
+      ledger: Option.getOrUndefined(ledger),
+      log: Option.getOrUndefined(log),
+      witnesses: witness,
+      expected: expectedIn(expect)
+    }
+    if (file.endsWith(".jsonl")) return yield* answerStatement(json, yield* refusing(() => verifyStatement(options)))
+    const report = yield* refusing(() => verifyReceipt(options))
     const { checks, claims, issuer, outcome } = report
     const what = Object.entries(claims).map(([name, value]) => `  ${name.padEnd(15)}${value}`)
     yield* answer(json, report, [...checks.map((check) => `ok  ${check}`), `${outcome}  receipt of ${issuer}`, ...what])

@@ -11,7 +11,7 @@ import { cosignedAt } from "../../examples/receipts/cosign.mjs"
 import { canonical, openReceipt } from "../../examples/receipts/verify.mjs"
 import { openWitness } from "../../examples/receipts/witness.mjs"
 import { addressOfKey, attestationDigest, attestationSigner } from "../../runtime/attestationSigner.ts"
-import { verifyReceipt, type VerifyOptions } from "../../runtime/verifyReceipt.ts"
+import { verifyReceipt, verifyStatement, type VerifyOptions } from "../../runtime/verifyReceipt.ts"
 import {
   checkpointOf,
   claimsOf,
@@ -189,6 +189,26 @@ describe("the command", () => {
       const asked = verifyKept(answer, { did: await put("forged-did.json", document) })
       await expect(asked, kind).rejects.toThrow()
     }
+  })
+})
+
+describe("a statement", () => {
+  it("is checked line by line, and a payment counts once", async () => {
+    const lines = [
+      ...Array.from({ length: 300 }, (_, n) => receiptOf(key, n)),
+      "",
+      JSON.stringify(settledOf(300)),
+      receiptOf(key, 7),
+      JSON.stringify(settledOf(301, {}, { amount: "1" })),
+      "no receipt",
+      receiptOf(makeKey(did, "receipt"), 302)
+    ]
+    const file = await put("statement.jsonl", lines.join("\n"))
+    const { refused, totals, verified } = await verifyStatement({ ...options, file })
+    expect(verified).toBe(301)
+    expect(totals).toEqual({ "stellar:testnet CASSET": String(301 * 10_000) })
+    expect(refused.map(({ line }) => line)).toEqual([303, 304, 305, 306])
+    expect(refused[0]!.why).toBe("line 8 is of the same payment")
   })
 })
 

@@ -47,6 +47,15 @@ interface Change {
   readonly proof?: object
   /** Signs the checkpoint in place of the log's key. */
   readonly signer?: Key
+  /** Makes the map's line and proof; the log is without a map otherwise. */
+  readonly map?: (place: MapPlace) => { readonly line: string; readonly map?: object }
+}
+
+/** What the map has of the payment. */
+interface MapPlace {
+  readonly index: number
+  readonly leaf: Buffer
+  readonly salt: string
 }
 
 const announced = (receipt: Key, log: Key) => [keyEntryOf("announced", receipt, 0), keyEntryOf("announced", log, 0)]
@@ -55,7 +64,7 @@ const announced = (receipt: Key, log: Key) => [keyEntryOf("announced", receipt, 
 const answerOf = (
   receiptKey: Key,
   log: Key,
-  { claims, header, keys = announced, payload, proof, record, signer }: Change
+  { claims, header, keys = announced, map, payload, proof, record, signer }: Change
 ) => {
   const head = header ?? { alg: "EdDSA", kid: receiptKey.kid, typ: "tollkeeper-receipt+jws" }
   const receipt = jwsOf(receiptKey, payload ?? canonical({ ...claimsOf(2), ...claims }), head)
@@ -67,6 +76,9 @@ const answerOf = (
     entry: Buffer.from(entry).subarray(1).toString(),
     hashes: pathOf(entries, index)
   }))
+  const leaf = sha(Buffer.of(0), own.entry)
+  const mapped = map?.({ index: said.length, leaf, salt: own.salt })
+  const root = rootOf(levelsOf(entries), entries.length)
   return {
     network: "stellar:testnet",
     transaction: claimsOf(2).transaction,
@@ -81,10 +93,11 @@ const answerOf = (
           origin: "pay.example/log",
           index: said.length,
           size: entries.length,
-          leafHash: sha(Buffer.of(0), own.entry).toString("hex"),
+          leafHash: leaf.toString("hex"),
           hashes: pathOf(entries, said.length),
           keys: shown,
-          checkpoint: checkpointOf(signer ?? log, entries.length, rootOf(levelsOf(entries), entries.length)),
+          checkpoint: checkpointOf(signer ?? log, entries.length, root, undefined, undefined, mapped?.line),
+          ...(mapped?.map === undefined ? {} : { map: mapped.map }),
           ...proof
         }
       }
@@ -92,7 +105,37 @@ const answerOf = (
   }
 }
 
-/** A JWS with different unused bits in its last character. */
+const mapSecret = sha("map secret")
+const placeOf = ({ index, leaf, salt }: MapPlace, { network, transaction }: any = claimsOf(2)) => ({
+  key: sha(mapSecret, `${network}\n${transaction}`),
+  value: sha(Buffer.from(salt, "base64url"), `${index}\n`, leaf)
+})
+type Place = ReturnType<typeof placeOf>
+const mapLeaf = ({ key, value }: Place) => sha(Buffer.of(2), key, value)
+const b64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64")
+const lineOf = (root: Uint8Array): string => `map ${b64(root)} ${b64(sha(mapSecret))}\n`
+
+/** A map of two payments by its definition: a shared prefix of `depth` bits, and the path of the first one. */
+const mapOf = (own: Place, other: Place, depth = 0): { root: Buffer; hashes: ReadonlyArray<string> } => {
+  const bit = ({ key }: Place) => (key[depth >> 3]! >> (7 - (depth & 7))) & 1
+  const isApart = bit(own) !== bit(other)
+  const below = isApart ? { root: mapLeaf(own), hashes: [] } : mapOf(own, other, depth + 1)
+  const side = isApart ? mapLeaf(other) : Buffer.alloc(32)
+  const root = bit(own) === 1 ? sha(Buffer.of(3), side, below.root) : sha(Buffer.of(3), below.root, side)
+  return { root, hashes: [...below.hashes, side.toString("hex")] }
+}
+
+const another = { ...claimsOf(2), transaction: sha("another").toString("hex") }
+
+/** The map's line and proof, where `change` says what is in the payment's place. */
+const mapped =
+  (change: (place: Place) => Place = (place) => place, proof: object = {}) =>
+  (given: MapPlace) => {
+    const { hashes, root } = mapOf(change(placeOf(given)), placeOf(given, another))
+    return { line: lineOf(root), map: { secret: b64u(mapSecret), hashes, ...proof } }
+  }
+
+/** A JWS whose last character has other bits that no byte has. */
 const otherBits = (jws: string): string => {
   const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
   return jws.slice(0, -1) + letters[letters.indexOf(jws.at(-1)!) ^ 1]
@@ -136,6 +179,16 @@ const changes: Readonly<Record<string, Change>> = {
   "a proof that names another log": { proof: { origin: "pay.example/log/2" } },
   "a proof that names another leaf": { proof: { leafHash: "00".repeat(32) } },
   "a proof of a negative index": { proof: { index: -1 } },
+  "a map that has another leaf of the payment": { map: mapped(({ key }) => ({ key, value: sha("another leaf") })) },
+  "a map that has the leaf in another place": { map: mapped(({ value }) => ({ key: sha("place"), value })) },
+  "a map under another secret": { map: mapped(undefined, { secret: b64u(sha("another")) }) },
+  "a map without its proof": { map: (given) => ({ line: mapped()(given).line }) },
+  "a proof in a map that the checkpoint does not have": { map: (given) => ({ ...mapped()(given), line: "" }) },
+  "a path in the map that is too short": { map: mapped(undefined, { hashes: [] }) },
+  "a path in the map with a longer hash": { map: mapped(undefined, { hashes: ["00".repeat(64)] }) },
+  "two maps in one checkpoint": {
+    map: (given) => ({ ...mapped()(given), line: `${mapped()(given).line}${lineOf(sha("another map"))}` })
+  },
   "a key that the log announced later": {
     keys: (receipt, log) => [keyEntryOf("announced", log, 0), keyEntryOf("announced", receipt, paidAt + 60)]
   },
@@ -163,6 +216,7 @@ export const makeForgeries = () => {
   }))
   const retired = Math.floor(Date.now() / 1_000) - 60
   const rotated = didDocument(methodOf(receipt), methodOf(former, 0, retired), methodOf(log, retired))
+  const since = (mapSince: number) => ({ ...document, service: [{ id: `${did}#log`, mapSince }] })
   const bits = { ...genuine(), receipt: otherBits(genuine().receipt), outcomes: [] }
   const spaced = genuine()
   spaced.outcomes[0]!.record = spaced.outcomes[0]!.record.replace("{", "{ ")
@@ -193,6 +247,7 @@ export const makeForgeries = () => {
     { kind: "a record in another spelling", answer: spaced, did: document },
     { kind: "a later leaf that says failed", answer: later, did: document },
     { kind: "a checkpoint under a retired key of the log", answer: answerOf(receipt, former, {}), did: rotated },
+    { kind: "a log whose map was left out", answer: genuine(), did: since(paidAt) },
     {
       kind: "a checkpoint under no key of the log",
       answer: answerOf(receipt, log, { signer: receipt }),
@@ -203,6 +258,13 @@ export const makeForgeries = () => {
   const repudiated = didDocument(methodOf(receipt, 0, paidAt - 60), methodOf(log))
   const passing: ReadonlyArray<Forgery> = [
     { kind: "genuine", answer: genuine(), did: document },
+    { kind: "genuine, in a map", answer: answerOf(receipt, log, { map: mapped() }), did: since(paidAt) },
+    ...["upto", "batch-settlement"].map((scheme) => ({
+      kind: `genuine, of ${scheme}`,
+      answer: answerOf(receipt, log, { claims: { scheme }, map: mapped() }),
+      did: since(paidAt)
+    })),
+    { kind: "genuine, from before there was a map", answer: genuine(), did: since(paidAt + 60) },
     { kind: "a document that retires the key before", answer: genuine(), did: repudiated },
     { kind: "a document that lost the key", answer: genuine(), did: didDocument(methodOf(log)) },
     {

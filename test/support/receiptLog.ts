@@ -130,9 +130,15 @@ export const noteOf = (key: Key, body: string, name = `${host}/log`): string => 
   return `${body}\n— ${name} ${signature.toString("base64")}\n`
 }
 
-/** A checkpoint's note, signed with the key name `name`. */
-export const checkpointOf = (key: Key, size: number, root: Uint8Array, origin = `${host}/log`, name = origin): string =>
-  noteOf(key, `${origin}\n${size}\n${Buffer.from(root).toString("base64")}\n`, name)
+/** A checkpoint's note, signed under `name`; `lines` are further ones. */
+export const checkpointOf = (
+  key: Key,
+  size: number,
+  root: Uint8Array,
+  origin = `${host}/log`,
+  name = origin,
+  lines = ""
+): string => noteOf(key, `${origin}\n${size}\n${Buffer.from(root).toString("base64")}\n${lines}`, name)
 
 /** Writes a log in its download format: its checkpoint, tiles and entries. */
 export const writeLog = async (

@@ -61,7 +61,9 @@ const check = async ({ did, receipt, sellerDid }: Pasted): Promise<Verdict> => {
   const proof =
     proven === undefined
       ? "No proof is with it: the answer of GET /receipts/HASH?proof=1 has one."
-      : "Its leaf is in the log of a signed checkpoint."
+      : proven.place === undefined
+        ? "Its leaf is in the log of a signed checkpoint."
+        : "Its leaf is in the log of a signed checkpoint, and no other is of this payment."
   return { outcome: await outcomeOf(claims, delivery), checks: [`${key.id} signed it.`, proof, ...delivered], claims }
 }
 

@@ -14,6 +14,7 @@ import { type Collecting, makeCollecting } from "./collectCosignatures.ts"
 import { Epochs, nameColumn, originOf, otherEntries } from "./Epochs.ts"
 import { rootOfRange } from "./merkle.ts"
 import { checkpointText, signNote } from "./note.ts"
+import { makeFollowing } from "./PaymentMap.ts"
 import { type Checkpoint, type Leaf, makeReading } from "./readCheckpoints.ts"
 import { Tree } from "./Tree.ts"
 
@@ -25,6 +26,9 @@ const cosignedEvery = Duration.minutes(1)
 /** How long a checkpoint that is not the newest is kept, and how often older ones are deleted. */
 const keptMillis = 3_600_000
 const sweptEveryMillis = 60_000
+
+/** Transactions in which one turn adds leaves of an older log to the map. */
+const followsMax = 5
 
 interface EpochRow {
   readonly epoch: number
@@ -48,11 +52,14 @@ const previousText = (host: string, row: EpochRow, separator: string): string =>
 const statementText = (host: string, row: EpochRow): string =>
   `tollkeeper-log-epoch\n${originOf(host, row.name)}\n${previousText(host, row, "\n")}\n`
 
-/** A checkpoint's text: one of a later epoch says in a further line what that continues. */
-const textOf = (host: string, row: EpochRow, size: number, root: Uint8Array): string => {
+/** A checkpoint's text: in further lines, what a later epoch continues, and the root of the payment map. */
+const textOf = (host: string, row: EpochRow, size: number, root: Uint8Array, map = ""): string => {
   const text = checkpointText(originOf(host, row.name), size, root)
-  return row.previous_root === null ? text : `${text}previous ${previousText(host, row, " ")}\n`
+  return `${text}${row.previous_root === null ? "" : `previous ${previousText(host, row, " ")}\n`}${map}`
 }
+
+/** SQL: whether a checkpoint has the root of the payment map. */
+const isMapped = "strpos(note, chr(10) || 'map ') > 0"
 
 const epochColumns = `epoch, ${nameColumn} as name, size, previous_origin, previous_size, previous_root`
 
@@ -63,6 +70,8 @@ const makeFormer = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const crypto = yield* Crypto
   const tree = yield* Tree
+  const epochs = yield* Epochs
+  const follow = yield* makeFollowing
   const host = (yield* Config).host ?? ""
 
   const signStatements = Effect.fnUntraced(function* (key: LogKey) {
@@ -76,13 +85,14 @@ const makeFormer = Effect.gen(function* () {
     }
   })
 
-  /** One for each size; one of a former key is replaced, since a retired key alone proves nothing. */
+  /** One for each size; one of a former key, or without the map, is replaced: alone it proves nothing, or less. */
   const store = (
     signed: Omit<Checkpoint, "signedAt">,
     key: LogKey
   ) => sql`insert into receipts_checkpoints ${sql.insert({ ...signed })}
     on conflict (epoch, size) do update set note = excluded.note, signed_at = excluded.signed_at
-    where receipts_checkpoints.signed_at < ${new Date(key.validFrom)}::timestamptz`
+    where receipts_checkpoints.signed_at < ${new Date(key.validFrom)}::timestamptz
+      or strpos(receipts_checkpoints.note, chr(10) || 'map ') = 0`
 
   /**
    * What a frozen epoch keeps and none of its checkpoints covers, since those were lost with the last commits, or one
@@ -99,22 +109,63 @@ const makeFormer = Effect.gen(function* () {
     for (const row of frozen) {
       const [{ epoch }, name, size] = [row, originOf(host, row.name), Number(row.size)]
       const root = yield* tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
-      const note = yield* signNote(crypto, textOf(host, row, size, root), { ...key, name, sign: key.sign! })
+      const line = yield* inTransaction(Effect.andThen(epochs.lock, follow(epoch, size)))
+      const note = yield* signNote(crypto, textOf(host, row, size, root, line), { ...key, name, sign: key.sign! })
       yield* store({ epoch, size, root, note }, key)
     }
   })
   return { signFrozen, signStatements, store }
 })
 
-/** Signs what the log has. `collecting` asks the witnesses; `shown` receives why an epoch is a fork. */
+interface Current extends EpochRow {
+  readonly due: boolean
+  /** Whether its newest checkpoint has the map's root. */
+  readonly mapped: boolean
+  readonly fork: string | null
+  readonly ended: string | null
+  readonly since: Date | null
+}
+
+/** The current epoch, and the log with the map's line. */
+const makeCurrent = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const epochs = yield* Epochs
+  const follow = yield* makeFollowing
+
+  const current = sql<Current>`
+    select not exists (select 1 from receipts_checkpoints c
+        where c.epoch = e.epoch and c.size = e.size and c.signed_at >= (select max(valid_from) from receipts_keys
+          where purpose = 'log' and valid_from <= clock_timestamp())) as due, ${sql.literal(epochColumns)}, fork, ended,
+        exists (select 1 from receipts_checkpoints c
+          where c.epoch = e.epoch and c.size = e.size and ${sql.literal(isMapped)}) as mapped,
+        (select min(map_since) from receipts_epochs) as since
+      from receipts_epochs e order by epoch desc limit 1`
+
+  const followOnce = Effect.gen(function* () {
+    const now = yield* epochs.lock
+    return { ...now, line: yield* follow(now.epoch, now.size) }
+  })
+
+  /** The log as it is now, with the map's line where that has all of it. */
+  const followed = Effect.gen(function* () {
+    let now = yield* inTransaction(followOnce)
+    for (let more = followsMax; more > 1 && now.line === undefined; more--) now = yield* inTransaction(followOnce)
+    return now
+  })
+
+  return { current, followed }
+})
+
+/** Signs what the log has. `collecting` asks witnesses and copies; `shown` receives why an epoch is a fork. */
 const makeSigning = Effect.fnUntraced(function* (
   collecting: Collecting | undefined,
-  shown: (fork: string | null) => void
+  shown: (now: Pick<Current, "fork" | "since">) => void
 ) {
   const sql = yield* SqlClient.SqlClient
   const crypto = yield* Crypto
   const tree = yield* Tree
   const epochs = yield* Epochs
+  const { current, followed } = yield* makeCurrent
   const { signFrozen, signStatements, store } = yield* makeFormer
   const keys = yield* ReceiptKeys
   const host = (yield* Config).host ?? ""
@@ -136,33 +187,30 @@ const makeSigning = Effect.fnUntraced(function* (
       and size < (select max(size) from receipts_checkpoints n where n.epoch = c.epoch)`
   })
 
-  const current = sql<EpochRow & { due: boolean; fork: string | null; ended: string | null }>`
-    select not exists (select 1 from receipts_checkpoints c
-        where c.epoch = e.epoch and c.size = e.size and c.signed_at >= (select max(valid_from) from receipts_keys
-          where purpose = 'log' and valid_from <= clock_timestamp())) as due, ${sql.literal(epochColumns)}, fork, ended
-      from receipts_epochs e order by epoch desc limit 1`
-
   /** One turn: a checkpoint of the current size, unless there is one of the key in force, or the epoch is a fork. */
   const sign = Effect.gen(function* () {
     const [now] = yield* current
     if (now === undefined) return
-    shown(now.fork)
-    if (now.ended === null && (now.fork !== null || (!now.due && !epochs.hasToSay(now.epoch)))) return
+    shown(now)
+    if (now.ended === null && (now.fork !== null || (!now.due && now.mapped && !epochs.hasToSay(now.epoch)))) return
     const key = yield* keyNow
     if (key?.sign === undefined) return
-    const { epoch, size } = yield* inTransaction(epochs.lock)
+    const { epoch, line, size } = yield* followed
     const [row] = yield* current
-    if (row !== undefined) shown(row.fork)
+    if (row !== undefined) shown(row)
     if (size === 0 || row === undefined || row.epoch !== epoch || row.fork !== null) return
     const root = yield* tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
+    // An older log is read into the map first; then each checkpoint has it.
+    if (line === undefined && (row.since !== null || !row.due)) return
     const name = originOf(host, row.name)
     const signer = { name, publicKey: key.publicKey, sign: key.sign }
-    const note = yield* signNote(crypto, textOf(host, row, size, root), signer)
-    // A restored copy is not published before a witness that has seen more could say so.
+    const note = yield* signNote(crypto, textOf(host, row, size, root, line), signer)
+    // A restored copy is not published before a witness or a published copy that has more could show it.
     if (collecting !== undefined && !asked.has(epoch)) {
       yield* collecting.askAll({ epoch, size, note })
       const [after] = yield* current
-      if (after === undefined || after.epoch !== epoch || after.fork !== null) return shown(after?.fork ?? null)
+      if (after === undefined || after.epoch !== epoch || after.fork !== null)
+        return after === undefined ? undefined : shown(after)
     }
     asked.add(epoch)
     // Known here before any reader can know of it.
@@ -189,6 +237,8 @@ export class Checkpoints extends Context.Service<
     readonly epochOf: (name: string) => Sql<number | undefined>
     /** Why nothing is signed: the current epoch is a fork. */
     readonly fork: () => string | null
+    /** Since when each checkpoint has the root of the payment map, seconds since 1970. */
+    readonly mapSince: () => number | undefined
   }
 >()("tollkeeper/receipts/Checkpoints") {
   static readonly layer = Layer.effect(
@@ -196,11 +246,13 @@ export class Checkpoints extends Context.Service<
     Effect.gen(function* () {
       const reading = yield* makeReading
       const sql = yield* SqlClient.SqlClient
-      let fork: string | null = null
-      const shared = { ...reading, fork: () => fork }
+      const [begun] = yield* sql<{ since: Date | null }>`select min(map_since) as since from receipts_epochs`
+      let [fork, since]: [string | null, Date | null] = [null, begun!.since]
+      const mapSince = () => (since === null ? undefined : Math.floor(since.getTime() / 1_000))
+      const shared = { ...reading, fork: () => fork, mapSince }
       if (!(yield* ReceiptKeys).isEnabled) return Checkpoints.of({ wake: Effect.void, ...shared })
-      const { witnesses } = yield* Config
-      const collecting = witnesses.length === 0 ? undefined : yield* makeCollecting
+      const { copies, witnesses } = yield* Config
+      const collecting = witnesses.length + copies.length === 0 ? undefined : yield* makeCollecting
       const collect = Effect.gen(function* () {
         const [row] = yield* sql<{ epoch: number }>`select epoch from receipts_epochs where fork is null
           and epoch = (select max(epoch) from receipts_epochs)`
@@ -211,7 +263,7 @@ export class Checkpoints extends Context.Service<
         collecting === undefined
           ? { wake: Effect.void }
           : yield* reconciler({ id: "receipts-witnesses", every: cosignedEvery, gather, turn: collect })
-      const signing = yield* makeSigning(collecting, (shown) => void (fork = shown))
+      const signing = yield* makeSigning(collecting, (now) => void ({ fork, since } = now))
       const turn = Effect.andThen(signing, cosigning.wake)
       const { wake } = yield* reconciler({ id: "receipts-checkpoints", every, gather, turn })
       return Checkpoints.of({ wake, ...shared })

@@ -1,15 +1,16 @@
 // Asks the configured witnesses to cosign the newest checkpoint (C2SP tlog-witness). Each witness receives the proof
 // that the checkpoint continues the one it signed last; it returns that size if this process has lost it. A valid
 // cosignature becomes a line of the note. A silent witness changes nothing. A witness shows a fork if it has cosigned
-// leaves that the database lacks; then we stop signing the epoch.
+// leaves that the database lacks; then we stop signing the epoch. So does a published copy.
 import { Effect, Option } from "effect"
 import { Base64 } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { type HttpAnswered, HttpCalls } from "../../../kernel/platform/HttpCalls.ts"
 import { Config } from "../Config.ts"
+import { makeComparingCopies } from "./compareCopies.ts"
 import { consistencyPath } from "./merkle.ts"
-import { readVerifierKey, signatureBy } from "./note.ts"
+import { partsOf, readVerifierKey, signatureBy } from "./note.ts"
 import { Tree } from "./Tree.ts"
 
 const timeoutMillis = 5_000
@@ -31,12 +32,6 @@ interface Cosignable {
 interface Witness {
   readonly url: string
   readonly key: NonNullable<ReturnType<typeof readVerifierKey>>
-}
-
-/** Body of a note, and its signature lines. */
-const partsOf = (note: string) => {
-  const end = note.indexOf("\n\n")
-  return { body: note.slice(0, end + 1), lines: note.slice(end + 2).split("\n") }
 }
 
 /** HTTP statuses with which a witness rejects a log's continuation. Other errors do not concern the log. */
@@ -85,7 +80,7 @@ const makeAsking = Effect.gen(function* () {
 })
 
 export interface Collecting {
-  /** Asks all witnesses in parallel to cosign a checkpoint. */
+  /** Compares a checkpoint with the published copies, and asks all witnesses in parallel to cosign it. */
   readonly askAll: (checkpoint: Cosignable) => Effect.Effect<void, SqlError.SqlError>
 }
 
@@ -93,6 +88,7 @@ export const makeCollecting = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const crypto = yield* Crypto
   const { ask, endSigning, forkIn } = yield* makeAsking
+  const forkInCopies = yield* makeComparingCopies
   const { witnesses } = yield* Config
   const known: ReadonlyArray<Witness> = witnesses.flatMap(({ key, url }) => {
     const read = readVerifierKey(crypto, key)
@@ -134,7 +130,13 @@ export const makeCollecting = Effect.gen(function* () {
       and size = ${checkpoint.size} and strpos(note, ${line.value.slice(0, line.value.lastIndexOf(" ") + 1)}) = 0`
   })
 
-  const askAll: Collecting["askAll"] = (checkpoint) =>
-    Effect.forEach(known, (witness) => collectFrom(witness, checkpoint), { concurrency: "unbounded", discard: true })
+  const askAll: Collecting["askAll"] = Effect.fnUntraced(function* (checkpoint) {
+    const fork = yield* forkInCopies(checkpoint.epoch)
+    if (fork !== undefined) return yield* endSigning(checkpoint, fork)
+    yield* Effect.forEach(known, (witness) => collectFrom(witness, checkpoint), {
+      concurrency: "unbounded",
+      discard: true
+    })
+  })
   return { askAll } satisfies Collecting
 })

@@ -8,7 +8,7 @@ import { concat } from "./merkle.ts"
 type Hashing = Pick<Crypto["Service"], "sha256">
 
 /** Kinds of keys, as the first byte after the name. */
-const ed25519 = 1
+export const ed25519 = 1
 const cosignature = 4
 
 const text = new TextEncoder()
@@ -25,6 +25,12 @@ export const verifierKey = (crypto: Hashing, name: string, publicKey: Uint8Array
 /** The three lines of a checkpoint. */
 export const checkpointText = (origin: string, size: number, root: Uint8Array): string =>
   `${origin}\n${size}\n${Base64.encode(root)}\n`
+
+/** Body of a note, and its signature lines. */
+export const partsOf = (note: string) => {
+  const end = note.indexOf("\n\n")
+  return { body: note.slice(0, end + 1), lines: note.slice(end + 2).split("\n") }
+}
 
 interface NoteSigner<E> {
   readonly name: string

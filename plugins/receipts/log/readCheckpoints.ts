@@ -10,12 +10,15 @@ import { ReceiptKeys } from "../keys/ReceiptKeys.ts"
 import { nameColumn, originOf } from "./Epochs.ts"
 import { inclusionPath, leafHash, rootOfRange } from "./merkle.ts"
 import { verifierKey } from "./note.ts"
+import { makeMapProofs } from "./PaymentMap.ts"
 import { Tree } from "./Tree.ts"
 
 export interface Leaf {
   readonly epoch: number
   readonly index: number
   readonly entry: Uint8Array
+  /** What it commits to. */
+  readonly record: string
 }
 
 export interface Checkpoint {
@@ -40,6 +43,7 @@ const makeProofs = Effect.gen(function* () {
   const crypto = yield* Crypto
   const tree = yield* Tree
   const keys = yield* ReceiptKeys
+  const mapProofOf = yield* makeMapProofs
   const host = (yield* Config).host ?? ""
 
   const newest = (epoch: number) =>
@@ -66,13 +70,16 @@ const makeProofs = Effect.gen(function* () {
     )
   })
 
-  const proofOf = Effect.fnUntraced(function* ({ entry, epoch, index }: Leaf, kid: string | undefined) {
+  const proofOf = Effect.fnUntraced(function* ({ entry, epoch, index, record }: Leaf, kid: string | undefined) {
     const checkpoint = yield* newest(epoch)
     if (Option.isNone(checkpoint) || checkpoint.value.size <= index) return Option.none<InclusionProof>()
     const { note, signedAt, size } = checkpoint.value
     // Under a retired key it would prove nothing; a new one follows within seconds.
     const key = keys.inForce("log", yield* Clock.currentTimeMillis)
     if (key !== undefined && signedAt.getTime() < key.validFrom) return Option.none<InclusionProof>()
+    const inMap = note.includes("\nmap ") ? yield* mapProofOf({ epoch, note, size }, record) : undefined
+    // A newer checkpoint was signed in this moment.
+    if (note.includes("\nmap ") && inMap === undefined) return Option.none<InclusionProof>()
     const [row] = yield* sql<{ name: string | null }>`select ${sql.literal(nameColumn)} as name from receipts_epochs
       where epoch = ${epoch}`
     return Option.some<InclusionProof>({
@@ -83,6 +90,7 @@ const makeProofs = Effect.gen(function* () {
       leafHash: Hex.encode(leafHash(crypto.sha256, entry)),
       hashes: yield* pathOf(epoch, index, size),
       keys: kid === undefined ? [] : yield* keysOf(epoch, size, kid),
+      ...(inMap === undefined ? {} : { map: inMap }),
       checkpoint: note
     })
   })

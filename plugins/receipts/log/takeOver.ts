@@ -41,7 +41,10 @@ export const makeTakingOver = Effect.gen(function* () {
       select entry, salt, record, encode(transaction, 'hex') as transaction, principal, payer, pay_to as "payTo"
       from taken where salt is not null order by index`
     yield* sql`delete from receipts_nodes where epoch = ${epoch} and (index + 1) * power(256, level) > ${signed}`
-    yield* sql`update receipts_epochs set size = ${signed} where epoch = ${epoch}`
+    yield* sql`delete from receipts_map where epoch = ${epoch} and index >= ${signed}`
+    yield* sql`delete from receipts_map_pages where epoch = ${epoch} and size > ${signed}`
+    yield* sql`update receipts_epochs set size = ${signed}, map_size = least(map_size, ${signed})
+      where epoch = ${epoch}`
     yield* tree.forget
     return taken.map(({ entry, ...outcome }): NewLeaf => ({ entry, outcome }))
   })

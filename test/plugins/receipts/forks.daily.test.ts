@@ -4,6 +4,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer } from "effect"
+import { createServer } from "node:http"
 import { describe } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
@@ -22,6 +23,22 @@ const publish = (facilitator: Facilitator, from: number, to: number) =>
       'transaction', lpad(to_hex(i), 64, '0'), 'moved', null, 'feeChargedStroops', '100', 'ledger', null,
       'reason', 'settle_ledger_transaction_failed', 'by', 'operator')
     from generate_series(${from}::int, ${to}::int) i`)
+
+/** A published copy of one epoch: its checkpoint alone. */
+const startCopy = Effect.fnUntraced(function* (port: number) {
+  let note = ""
+  const server = createServer((request, response) =>
+    request.url === "/copy/checkpoint" && note !== "" ? response.end(note) : response.writeHead(404).end()
+  )
+  yield* Effect.acquireRelease(
+    Effect.callback<void>((resume) => void server.listen(port, "127.0.0.1", () => resume(Effect.void))),
+    () => Effect.sync(() => server.close())
+  )
+  return {
+    setting: `receipts.copies=["http://127.0.0.1:${port}/copy"]`,
+    has: (published: string) => void (note = published)
+  }
+})
 
 const newDatabase = (kind: DatabaseKind) =>
   Effect.map(
@@ -46,6 +63,56 @@ const isFork = (facilitator: Facilitator) =>
   eventually(facilitator.ask("/health/ready"), ({ text }) => text.includes("the log is a fork"))
 
 describe.each(databaseKinds)("a fork of the log on %s", (kind) => {
+  it.live(
+    "is shown by a published copy, and by none that the log did not sign",
+    () =>
+      Effect.gen(function* () {
+        const files = yield* FileSystem.FileSystem
+        const { ledgerUrl } = yield* startFacilitator({ channels: 1, set: ["plugins=[ledger-local,x402-exact]"] })
+        const copy = yield* startCopy(yield* Effect.promise(freePort))
+        const set = ["plugins=[x402-exact,receipts]", "receipts.host=pay.example", copy.setting]
+        const [database, own] = [yield* newDatabase(kind), yield* makeFolder]
+        const start = startFacilitator({
+          ledgerUrl,
+          database,
+          stateFolder: own,
+          channels: 1,
+          environment: receiptSecrets,
+          set
+        })
+        const markFile = `${own}/receipts.checkpoint`
+        const first = yield* start
+        yield* publish(first, 1, 5)
+        const older = (yield* proven(first, 5))[0].proof.checkpoint
+        const mark = yield* files.readFileString(markFile)
+        yield* publish(first, 6, 10)
+        const published = (yield* proven(first, 10))[0].proof.checkpoint
+        // A copy that is behind, and one of a size that no key of the log signed.
+        copy.has(older)
+        yield* publish(first, 11, 11)
+        yield* proven(first, 11)
+        copy.has(published.replace("\n12\n", "\n99\n"))
+        yield* first.sql`with leaves as (delete from receipts_leaves where index >= 7),
+            checkpoints as (delete from receipts_checkpoints where size > 7)
+          update receipts_epochs set size = 7`
+        yield* first.stop
+        yield* files.writeFileString(markFile, mark)
+
+        const restored = yield* start
+        yield* publish(restored, 101, 102)
+        yield* proven(restored, 102)
+        yield* restored.stop
+        yield* files.writeFileString(markFile, mark)
+        copy.has(published)
+        const again = yield* start
+        yield* publish(again, 201, 201)
+        const { text } = yield* isFork(again)
+        expect(text).toContain("has 12 leaves")
+        expect(yield* unproven(again, 201)).toBeNull()
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>,
+    240_000
+  )
+
   it.live(
     "is shown by a witness and stops signing, until an operator begins an epoch",
     () =>

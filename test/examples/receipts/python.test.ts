@@ -1,0 +1,42 @@
+// The verifier in Python, which was written from the plugin's page alone: it holds what is genuine and refuses every
+// forgery, as the one in JavaScript does. Without a Python it says so and is left out.
+import { spawnSync } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { expect, it } from "vitest"
+import { makeForgeries } from "../../support/receiptForgeries.ts"
+
+const folder = fileURLToPath(new URL("../../../examples/receipts", import.meta.url))
+const asked = `
+import json, sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+from verify import Refused, verify
+def said(case):
+    try:
+        return verify(case["answer"], case["did"])["amount"]
+    except Refused as error:
+        return f"refused: {error}"
+print(json.dumps([said(case) for case in json.load(sys.stdin)]))
+`
+const python = ["/usr/bin/python3", "python3"].find(
+  (one) => spawnSync(one, ["-c", "import sys; assert sys.version_info >= (3, 9)"]).status === 0
+)
+if (python === undefined) console.log("left out: there is no python3 here")
+
+it.skipIf(python === undefined)("Python holds what is genuine and refuses every forgery", () => {
+  const { forgeries, passing } = makeForgeries()
+  const cases = [...passing, ...forgeries]
+  const { status, stderr, stdout } = spawnSync(python!, ["-c", asked, folder], {
+    input: JSON.stringify(cases),
+    encoding: "utf8"
+  })
+  expect(stderr).toBe("")
+  expect(status).toBe(0)
+  const said: ReadonlyArray<string> = JSON.parse(stdout)
+  const wrong = cases.flatMap(({ kind }, at) =>
+    (at < passing.length ? said[at] === "10000" : said[at]!.startsWith("refused: ")) ? [] : [`${kind}: ${said[at]}`]
+  )
+  expect(wrong).toEqual([])
+  // A refusal says what is wrong; none is a mistake of the verifier's own.
+  expect(said.filter((one) => /object|attribute|NoneType/.test(one))).toEqual([])
+})
