@@ -1566,15 +1566,15 @@ export type SearchPage = {
     /** Cursor of the next page; null on the last. */
     readonly cursor: string | null
   }
-  /** How words of the query about the price were interpreted. */
+  /** Words of the query that were not searched for: about the price, and about how a call is paid. */
   readonly understood?: {
     readonly words: ReadonlyArray<string>
     /** With `maxPrice`, the filter that the words mean. */
     readonly asset?: string
     /** In atomic units of `asset`. */
     readonly maxPrice?: string
-    /** Equally relevant hits are ordered by price. */
-    readonly prefers?: "cheap"
+    /** What decides between equally relevant hits: the price, tools, or an offer in dollars. */
+    readonly prefers?: "cheap" | "tool" | "dollar"
   }
 }
 

@@ -140,9 +140,13 @@ export const SearchPage = Schema.Struct({
       asset: Schema.optionalKey(text("With `maxPrice`, the filter that the words mean.")),
       maxPrice: Schema.optionalKey(text("In atomic units of `asset`.")),
       prefers: Schema.optionalKey(
-        Schema.Literal("cheap").annotate({ description: "Equally relevant hits are ordered by price." })
+        Schema.Literals(["cheap", "tool", "dollar"]).annotate({
+          description: "What decides between equally relevant hits: the price, tools, or an offer in dollars."
+        })
       )
-    }).annotate({ description: "How words of the query about the price were interpreted." })
+    }).annotate({
+      description: "Words of the query that were not searched for: about the price, and about how a call is paid."
+    })
   )
 }).annotate({ identifier: "SearchPage" })
 

@@ -1,46 +1,35 @@
-// An agent's frame changes no ranking by more than noise: over whole sets, frame by frame.
+// An agent's frame changes no ranking by more than noise: over a whole set, frame by frame. All sets together are
+// `npm run relevance -- frames`.
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
+import { costMax, framed, frames, rightByFrame } from "./frames.ts"
 import { type OwnSet, ownSet } from "./judged.ts"
 import { measure, type Measured } from "./measure.ts"
 
-const frames: ReadonlyArray<(question: string) => string> = [
-  (question) => question,
-  (question) => `find me an API to ${question}`,
-  (question) => `I need a tool that can ${question} please`,
-  (question) => `paid endpoint for ${question} in JSON`,
-  (question) => `best ${question} service`
-]
+/** Each set is asked in every other frame. */
+const framesOf = (parity: number) => frames.filter((_, at) => at % 2 === parity)
 
-/** Points of a hundred that a frame may cost. */
-const costMax = 2
+/** In one set two questions are worth more than the bound over all sets. */
+const noise = 1.5
 
 describe("agents' frames", () => {
-  it.each(["second", "third", "fourth"] as ReadonlyArray<OwnSet>)(
+  it.each([
+    ["third", 0],
+    ["fourth", 1]
+  ] as ReadonlyArray<[OwnSet, number]>)(
     "cost no more than noise on %s",
-    async (name) => {
-      const all = ownSet(name)
-      // A frame in English about a question in another language is not realistic.
-      const bare = all.queries.filter((query) => query.class !== "language" && !query.expects_no_result)
-      const queries = frames.flatMap((frame, at) =>
-        bare.map((query) => ({ ...query, id: `${query.id} ${at}`, query: frame(query.query) }))
-      )
+    async (name, parity) => {
+      const [set, used] = [ownSet(name), framesOf(parity)]
       const measured = await Effect.runPromise(
-        measure({ ...all, queries }) as Effect.Effect<ReadonlyArray<Measured>, unknown>
+        measure(framed(set, used)) as Effect.Effect<ReadonlyArray<Measured>, unknown>
       )
-      const shares = (at: number, among: number) => {
-        const some = measured.filter(({ query }) => query.id.endsWith(` ${at}`))
-        const right = some.filter(({ query, rankings }) => {
-          const grades = all.grades.get(query.id.split(" ")[0]!)!
-          return rankings.offline!.slice(0, among).some((hit) => (grades.get(hit) ?? 0) >= 2)
-        })
-        return (100 * right.length) / some.length
-      }
-      for (let at = 1; at < frames.length; at++) {
-        expect(shares(at, 1), frames[at]!("…")).toBeGreaterThanOrEqual(shares(0, 1) - costMax)
-        expect(shares(at, 3), frames[at]!("…")).toBeGreaterThanOrEqual(shares(0, 3) - costMax)
+      const [bare, ...each] = rightByFrame(set, measured, used)
+      for (const [at, { first, questions, three }] of each.entries()) {
+        const cost = (right: number, of: number) => (100 * (of - right)) / questions
+        expect(cost(first, bare!.first), used[at]).toBeLessThanOrEqual(costMax + noise)
+        expect(cost(three, bare!.three), used[at]).toBeLessThanOrEqual(costMax + noise)
       }
     },
-    120_000
+    240_000
   )
 })

@@ -15,7 +15,7 @@ import { Option } from "effect"
 import { resourceDocument } from "../plugins/search-lexical/resourceDocument.ts"
 import type { Dataset, RawResource, RelevanceQuery } from "./dataset.ts"
 
-const ownSets = ["judged", "trial", "second", "third", "fourth"] as const
+export const ownSets = ["judged", "trial", "second", "third", "fourth"] as const
 export type OwnSet = (typeof ownSets)[number]
 
 export const languageSets = ["spanish", "russian", "japanese"] as const

@@ -7,7 +7,8 @@
 // `--only NAME` runs one of them (shared, judged, trial, second, third, fourth, spanish, russian, japanese), `--half
 // tuning` or `held` the queries of one half alone, `--report FILE` writes a page with each query's first ten beside the
 // graded ones. `leave-one-set-out` prints each own set's shares when nothing was chosen on it, beside the tuned ones
-// (`leaveOneSetOut.ts`). `cost-to-fake` plays the known attacks on rank against each of some listings and its words, in
+// (`leaveOneSetOut.ts`). `frames` asks the own sets in the frames of the field and fails where one costs more than two
+// points (`frames.ts`). `cost-to-fake` plays the known attacks on rank against each of some listings and its words, in
 // catalogs of `--listings` (5,300) honest ones, and fails where one passes below the bar (`costToFake.ts`). The last
 // line is the figures.
 import { Effect } from "effect"
@@ -17,7 +18,8 @@ import { parseArgs } from "node:util"
 import { printCostToFake } from "./costToFake.ts"
 import { type Dataset, isPresent, loadDataset } from "./dataset.ts"
 import { headlineOf, interval, mean, ndcg10, recall20, reciprocalRank } from "./figures.ts"
-import { halfOf, isLanguageSet, type LanguageSet, languageSets, type OwnSet, ownSet } from "./judged.ts"
+import { printFrames } from "./frames.ts"
+import { halfOf, isLanguageSet, type LanguageSet, languageSets, type OwnSet, ownSet, ownSets } from "./judged.ts"
 import { leaveOneSetOut } from "./leaveOneSetOut.ts"
 import { measure, type Measured, type MeasureOptions, type Mode } from "./measure.ts"
 import { reportPage } from "./reportPage.ts"
@@ -162,6 +164,10 @@ const onOwn = async (name: OwnSet | LanguageSet): Promise<boolean> => {
 if (positionals.includes("cost-to-fake")) {
   const counts = values.listings.split(",").map(Number)
   process.exit((await printCostToFake(options.database!, counts)) ? 0 : 1)
+}
+if (positionals.includes("frames")) {
+  const names = (values.only === undefined ? ownSets : [values.only]) as typeof ownSets
+  process.exit((await printFrames(names, run)) ? 0 : 1)
 }
 if (!isPresent) console.log("the relevance set is not there: ../shared/data/search-relevance")
 if (positionals.includes("leave-one-set-out")) {

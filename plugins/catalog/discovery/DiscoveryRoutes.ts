@@ -55,10 +55,10 @@ const readResolve = (query: URLSearchParams): ResolveRequest | { readonly wrong:
 /** The interpretation of the query's words, as a member of the answer. */
 const understood = (intent: Intent | undefined): string => {
   if (intent === undefined) return ""
-  const { filters, prefersCheap, words } = intent
+  const { filters, prefers, words } = intent
   const { asset, maxPrice } = filters
   const limit = maxPrice === undefined ? {} : { asset, maxPrice: maxPrice.toString() }
-  return `,"understood":${JSON.stringify({ words, ...limit, ...(prefersCheap ? { prefers: "cheap" } : {}) })}`
+  return `,"understood":${JSON.stringify({ words, ...limit, ...(prefers.length > 0 ? { prefers: prefers[0] } : {}) })}`
 }
 
 const searchPage = ({ limit }: ReadSearch, answer: Extract<SearchAnswer, { readonly _tag: "Page" }>): string => {

@@ -77,7 +77,7 @@ const explained = (ranked: Effect.Effect<Ranking, SqlError.SqlError>) =>
 const listFor = Effect.fnUntraced(function* (
   rankings: { readonly made: Ranker["Service"]["rank"]; readonly kept: Effect.Success<typeof rankingCache> },
   settings: Pick<SearchValues, "first_window" | "window">,
-  read: ReadSearch & Pick<Intent, "prefersCheap">,
+  read: ReadSearch & Pick<Intent, "prefers">,
   snapshot: bigint,
   from: RankingPosition | undefined
 ): Effect.fn.Return<Listed, SqlError.SqlError> {
@@ -87,8 +87,8 @@ const listFor = Effect.fnUntraced(function* (
     from !== undefined
       ? settings.window
       : Math.min(settings.window, end <= settings.first_window ? settings.first_window : 2 * end)
-  const { filters, isModeAsked, mode, prefersCheap, query } = read
-  const request = { query, mode, isModeAsked, filters, snapshot, window, prefersCheap }
+  const { filters, isModeAsked, mode, prefers, query } = read
+  const request = { query, mode, isModeAsked, filters, snapshot, window, prefers }
   const ranking = read.explain ? yield* explained(rankings.made(request)) : yield* rankings.kept(request)
   const known = new Set(from?.ids)
   const fresh = ranking.ids.filter((id) => !known.has(id))
@@ -207,7 +207,7 @@ export class Searcher extends Context.Service<
         if (read.cursor !== undefined && Option.isNone(from)) return { _tag: "InvalidCursor" } as const
         const snapshot = Option.isSome(opened) ? opened.value.snapshot : yield* snapshots
         const intent = readIntent(read.query, read.filters, assets)
-        const asked = { ...read, query: intent.query, filters: intent.filters, prefersCheap: intent.prefersCheap }
+        const asked = { ...read, query: intent.query, filters: intent.filters, prefers: intent.prefers }
         const list = yield* listFor(rankings, settings, asked, snapshot, Option.getOrUndefined(from))
         const { page, shownIds } = yield* pageOf({ catalog, passing }, { ...read, filters: intent.filters }, list, {
           snapshot,

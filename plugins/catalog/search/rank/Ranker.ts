@@ -23,6 +23,7 @@ import { RareFilters } from "./RareFilters.ts"
 import { Reranker } from "./Reranker.ts"
 import { established, ResourceSignals } from "./ResourceSignals.ts"
 import { consideredMax, type Weighed } from "./signals.ts"
+import type { Intent } from "../readIntent.ts"
 import { pageSize } from "./spreadSellers.ts"
 
 export interface RankRequest {
@@ -30,7 +31,7 @@ export interface RankRequest {
   readonly mode: SearchMode
   readonly isModeAsked: boolean
   readonly filters: Filters
-  readonly prefersCheap: boolean
+  readonly prefers: Intent["prefers"]
   readonly snapshot: bigint
   /** Maximum hits required. */
   readonly window: number
@@ -350,7 +351,7 @@ export class Ranker extends Context.Service<
         const { hits, reranking } = yield* reranked(request.query, fused)
         const { hits: spread, isCrowded } = yield* signals.apply(hits, {
           isOfOneSeller: request.filters.payTo !== undefined,
-          prefersCheap: request.prefersCheap,
+          prefers: request.prefers,
           query: request.query,
           evidenced
         })

@@ -9,7 +9,7 @@ import { SearchSettings } from "../../contract.ts"
 import { PricedAssets } from "../../ownership/PricedAssets.ts"
 import type { Fused } from "./fuse.ts"
 import { isYoung } from "../../discovery/conditions.ts"
-import { assetOf } from "../readIntent.ts"
+import { assetOf, type Intent } from "../readIntent.ts"
 import { consideredMax, type Signals, type Weighed, weigh } from "./signals.ts"
 import { type Seller, type Spread, spreadSellers } from "./spreadSellers.ts"
 import { hashedWords, sketchOf } from "./textSketch.ts"
@@ -28,7 +28,7 @@ export const established = new Date(0)
 export interface RankingHints {
   /** A filter names the recipient. */
   readonly isOfOneSeller: boolean
-  readonly prefersCheap: boolean
+  readonly prefers: Intent["prefers"]
   /** The query: claims are compared by the terms that it matches. */
   readonly query: string
   /** Hits with evidence from a separate request: weighed however far behind a flood of claims they are. */
@@ -73,7 +73,7 @@ export class ResourceSignals extends Context.Service<
           ? Effect.succeed([])
           : sql<
               Signals & Omit<Seller, "sketch"> & { readonly text: string }
-            >`select r.id, r.origin, r.pay_tos as "payTos", a.last_seen_at as "lastSeenAt",
+            >`select r.id, r.type, r.origin, r.pay_tos as "payTos", a.last_seen_at as "lastSeenAt",
               least(a.earned, a.risked / ${payerRisk})::float8 as payers,
               case when ${isYoung(sql)} then r.standing_at end as "youngSince",
               (select left(concat_ws(' ', about->>'serviceName', about->>'description', about->>'tags'), ${textMax})
@@ -99,14 +99,14 @@ export class ResourceSignals extends Context.Service<
 
       const apply = Effect.fnUntraced(function* (
         hits: ReadonlyArray<Fused>,
-        { evidenced, isOfOneSeller, prefersCheap, query }: RankingHints
+        { evidenced, isOfOneSeller, prefers, query }: RankingHints
       ): Effect.fn.Return<Spread<Weighed>, SqlError.SqlError> {
         if (hits.length < 2) return { hits, isCrowded: false }
         const now = yield* Clock.currentTimeMillis
         const at = yield* monotonicMillis
         const { count, ordered } = considered(hits, evidenced)
         yield* learn(ordered.slice(0, count), at)
-        const weighed = weigh(ordered, { get: signalsOf }, { ...weights, prefersCheap }, now, count)
+        const weighed = weigh(ordered, { get: signalsOf }, { ...weights, prefers }, now, count)
         if (isOfOneSeller) return { hits: weighed, isCrowded: false }
         const spread = spreadSellers(weighed.slice(0, count), signalsOf, query)
         const rest = weighed.slice(count)

@@ -33,8 +33,8 @@ interface Kept {
   readonly listing: Listing | undefined
 }
 
-const keyOf = ({ filters, isModeAsked, mode, prefersCheap, query, window }: RankRequest): string =>
-  fingerprintOf(filters, [query, mode, isModeAsked, prefersCheap, window])
+const keyOf = ({ filters, isModeAsked, mode, prefers, query, window }: RankRequest): string =>
+  fingerprintOf(filters, [query, mode, isModeAsked, prefers, window])
 
 /** The editions that a ranking is made from at this moment; None if unknown or slow to read. */
 const makeEditionOf = Effect.gen(function* () {

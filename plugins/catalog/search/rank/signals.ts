@@ -7,6 +7,7 @@
 // buyer counts once however often it pays; freshness fades over a month without being seen; each further hit of one
 // origin loses a little. Pure.
 import { byScore, type Fused } from "./fuse.ts"
+import type { Intent } from "../readIntent.ts"
 import type { SearchValues } from "../searchSection.ts"
 
 /** Number of distinct payers for full popularity. */
@@ -18,6 +19,7 @@ export const consideredMax = 60
 
 export interface Signals {
   readonly id: bigint
+  readonly type?: string
   readonly origin: string | null
   /** Distinct payers, each weighted by the amount that it risked (`ResourceSignals.ts`). */
   readonly payers: bigint | number
@@ -40,13 +42,15 @@ export type SignalWeights = Pick<
   SearchValues,
   "popularity_weight" | "freshness_weight" | "origin_decay" | "unproven_share" | "evidence_margin"
 > & {
-  /** The query asks for cheap resources. */
-  readonly prefersCheap: boolean
+  /** What the query's words prefer of about equal hits. */
+  readonly prefers: Intent["prefers"]
 }
 
 /** Maximum share that a low price adds to a score, if the query asks for one; a cent adds half of it. */
 const cheapShare = 0.05
 const centDollars = 0.01
+/** Share that a hit of a preferred kind adds to its score. */
+const kindShare = 0.03
 
 /** A hit's relevance by all branches together; 0 without any branch. */
 export const relevanceOf = ({ ranks }: Partial<Pick<Weighed, "ranks">>): number =>
@@ -164,7 +168,10 @@ export const weigh = (
       if (signals === undefined) return { ...hit, origin: null, popularity: 0, freshness: 0 }
       // Being seen costs nothing for a payer of merely verified payments, so it counts only with evidence.
       const cheapness = signals.price === null ? 0 : centDollars / (centDollars + signals.price)
-      const wished = weights.prefersCheap ? 1 + cheapShare * cheapness : 1
+      const wished =
+        (weights.prefers.includes("cheap") ? 1 + cheapShare * cheapness : 1) *
+        (weights.prefers.includes("tool") && signals.type === "mcp" ? 1 + kindShare : 1) *
+        (weights.prefers.includes("dollar") && signals.price !== null ? 1 + kindShare : 1)
       if (!signals.hasEvidence || isYoung(signals)) {
         const share = signals.hasEvidence ? 1 : weights.unproven_share
         return { ...multiplied(hit, share * wished), origin: signals.origin, popularity: 0, freshness: 0 }

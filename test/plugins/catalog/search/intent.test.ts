@@ -7,8 +7,8 @@ const assets = [
   { network: "ledger:testnet", contract: "CUSDC", symbol: "USDC", decimals: 7 }
 ]
 const read = (query: string) => {
-  const { filters, prefersCheap, query: rest, words } = readIntent(query, {}, assets)
-  return [rest, filters.asset, filters.maxPrice, prefersCheap, words] as const
+  const { filters, prefers, query: rest, words } = readIntent(query, {}, assets)
+  return [rest, filters.asset, filters.maxPrice, prefers.includes("cheap"), words] as const
 }
 
 describe("the price in a query", () => {
@@ -29,6 +29,19 @@ describe("the price in a query", () => {
     ["weather under a dollar", "weather", "CUSDC", 10_000_000n, "under a dollar"],
     ["weather between $0.001 and $0.01", "weather", "CUSDC", 100_000n, "between $0.001 and $0.01"],
     ["Wetter unter 1 cent", "Wetter", "CUSDC", 100_000n, "unter 1 cent"],
+    ["weather between 1 and 2 cents", "weather", "CUSDC", 200_000n, "between 1 and 2 cents"],
+    ["weather 1-2 cents", "weather", "CUSDC", 200_000n, "1-2 cents"],
+    ["Wetter zwischen 1 und 2 Cent", "Wetter", "CUSDC", 200_000n, "zwischen 1 und 2 Cent"],
+    ["weather 0,002 $", "weather", "CUSDC", 20_000n, "0,002 $"],
+    ["Wetter unter 0,2 Cent", "Wetter", "CUSDC", 20_000n, "unter 0,2 Cent"],
+    ["clima por 1 centavo", "clima", "CUSDC", 100_000n, "por 1 centavo"],
+    ["clima por menos de un céntimo", "clima", "CUSDC", 100_000n, "por menos de un céntimo"],
+    ["météo à moins de 2 centimes", "météo", "CUSDC", 200_000n, "à moins de 2 centimes"],
+    ["weather for two cents", "weather", "CUSDC", 200_000n, "for two cents"],
+    ["weather two cents", "weather", "CUSDC", 200_000n, "two cents"],
+    ["$0.01 weather", "weather", "CUSDC", 100_000n, "$0.01"],
+    ["weather under USD 0.01", "weather", "CUSDC", 100_000n, "under USD 0.01"],
+    ["weather under 2¢", "weather", "CUSDC", 200_000n, "under 2¢"],
     ["markdown with a budget cap of $0.005.", "markdown .", "CUSDC", 50_000n, "with a budget cap of $0.005"]
   ])("a price filter is read from %j", (query, rest, asset, maxPrice, words) => {
     expect(read(query)).toEqual([rest, asset, maxPrice, false, [words]])
@@ -36,6 +49,15 @@ describe("the price in a query", () => {
 
   it.each([
     "flights under $200",
+    "flat under $1,000",
+    "flat under 1.000 $",
+    "laptop under 1,299.00 dollars",
+    "weather at least $1",
+    "weather at least 1 cent",
+    "weather more than 2 cents",
+    "exchange rate for 1 dollar",
+    "send 0.5 xlm",
+    "convert 0.5 usd to eur",
     "companies with revenue under $5 billion",
     "startups under 5 million",
     "rooms under 3 stars",
@@ -69,7 +91,15 @@ describe("the price in a query", () => {
   it("price words yield to the caller's filters and to unknown assets", () => {
     const own = { asset: "CXLM", maxPrice: 5n }
     expect(readIntent("weather under $0.01", own, assets)).toMatchObject({ query: "weather under $0.01", filters: own })
-    expect(readIntent("weather under €0.01", {}, assets).filters).toEqual({})
+    for (const price of ["under €0.01", "EUR 0.01", "€0.01"])
+      expect(readIntent(`weather ${price}`, {}, assets)).toMatchObject({
+        query: "weather",
+        filters: {},
+        words: [price]
+      })
+    const euro = { network: "ledger:testnet", contract: "CEURC", symbol: "EURC", decimals: 7 }
+    const filters = { asset: "CEURC", maxPrice: 100_000n }
+    expect(readIntent("weather EUR 0.01", {}, [...assets, euro])).toMatchObject({ query: "weather", filters })
     expect(readIntent("weather under $0.01", { type: "mcp" }, assets).filters).toEqual({
       type: "mcp",
       asset: "CUSDC",

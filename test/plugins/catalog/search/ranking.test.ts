@@ -383,7 +383,7 @@ describe("signals", () => {
     origin_decay: 0.98,
     unproven_share: 0.9,
     evidence_margin: 0.3,
-    prefersCheap: false
+    prefers: []
   }
   const list = (count: number) =>
     Array.from({ length: count }, (_, at) => ({ id: BigInt(at + 1), score: 1 / (10 + at), ranks: {} }))
@@ -541,10 +541,21 @@ describe("signals", () => {
   it("price breaks ties only when the query asks for cheap", () => {
     const [first, second] = [1n, 2n].map((id) => ({ id, score: 1, ranks: {} }))
     const priced = known((id) => ({ price: id === 1n ? 1 : 0.001 }))
-    const wish = { ...weights, prefersCheap: true }
+    const wish = { ...weights, prefers: ["cheap"] as const }
     expect(ids(weigh([first!, second!], priced, wish, now))).toEqual([2, 1])
     expect(ids(weigh([first!, second!], priced, weights, now))).toEqual([1, 2])
     expect(ids(weigh([{ ...first!, score: 1.1 }, second!], priced, wish, now))).toEqual([1, 2])
+  })
+
+  it("a preferred kind decides between equals and nothing more", () => {
+    const hits = [1n, 2n].map((id) => ({ id, score: 1, ranks: {} }))
+    const kinds = known((id) => ({ type: id === 2n ? "mcp" : "http", price: id === 2n ? 1 : null }))
+    for (const prefers of [["tool"], ["dollar"]] as const) {
+      const wish = { ...weights, prefers }
+      expect(ids(weigh(hits, kinds, weights, now))).toEqual([1, 2])
+      expect(ids(weigh(hits, kinds, wish, now))).toEqual([2, 1])
+      expect(ids(weigh([{ ...hits[0]!, score: 1.05 }, hits[1]!], kinds, wish, now))).toEqual([1, 2])
+    }
   })
 
   it("hits far behind keep their order", () => {

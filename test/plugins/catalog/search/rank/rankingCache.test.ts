@@ -14,7 +14,7 @@ const request: RankRequest = {
   mode: "hybrid",
   isModeAsked: false,
   filters: {},
-  prefersCheap: false,
+  prefers: [],
   snapshot: 7n,
   window: 100
 }
@@ -69,7 +69,7 @@ it.effect("a cached ranking is never shared between different requests", () =>
       { mode: "lexical", isModeAsked: true },
       { filters: { asset: "C", maxPrice: 5n } },
       { filters: { asset: "C", maxPrice: 6n } },
-      { prefersCheap: true },
+      { prefers: ["cheap"] as const },
       { window: 200 }
     ]
     for (const again of [1, 2, 2])
