@@ -73,6 +73,7 @@ const widened = (query: ReadQuery, expanded: ReadonlyArray<Expanded>): ReadQuery
   const known = query.terms.reduce((sum, { weight }) => sum + weight, 0)
   if (all === 0) return query
   return {
+    ...query,
     terms: query.terms.map((term) => lessOf(term)),
     related: [
       ...query.related,
@@ -82,10 +83,7 @@ const widened = (query: ReadQuery, expanded: ReadonlyArray<Expanded>): ReadQuery
         naming,
         weight: (share * known * worth) / all
       }))
-    ],
-    phrase: query.phrase,
-    discriminative: query.discriminative,
-    mass: query.mass
+    ]
   }
 }
 

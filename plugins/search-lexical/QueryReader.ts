@@ -27,6 +27,9 @@ export interface ReadQuery {
   readonly discriminative: string | undefined
   /** The worth of a document with every word of the query. */
   readonly mass: number
+  /** The share of that which documents hold at all, and with similar words, spellings and topics. */
+  readonly covered: number
+  readonly supported: number
 }
 
 const termsMax = 16
@@ -222,6 +225,36 @@ const makeApart = (vocabulary: Vocabulary["Service"]) =>
     return words.flatMap((word): ReadonlyArray<string> => parts.get(word) ?? [word])
   })
 
+/** A word of the query that no document holds. */
+interface Absent {
+  readonly weight: number
+  /** The weight of its similar words. */
+  readonly like: number
+  /** By the topic of a phrase. */
+  readonly isExplained: boolean
+  /** Documents hold a similar spelling. */
+  readonly isGuessed: boolean
+}
+
+/** What a similar spelling or a topic supports of a word that no document holds. */
+const supportedShare = 0.5
+
+const measuresOf = (
+  direct: ReadonlyArray<Term>,
+  absent: ReadonlyArray<Absent>,
+  translated: number
+): Pick<ReadQuery, "covered" | "mass" | "supported"> => {
+  const held = direct.reduce((sum, { weight }) => sum + weight, 0)
+  const missing = absent.reduce((sum, one) => sum + one.weight * (one.isExplained ? explainedShare : 1), 0)
+  const supports = absent.map(({ isExplained, isGuessed, like, weight }) =>
+    Math.max(Math.min(weight, like), isExplained || isGuessed ? supportedShare * weight : 0)
+  )
+  const mass = translated + held + missing
+  const shareOf = (part: number) => Math.min(1, part / Math.max(mass, Number.EPSILON))
+  const supported = supports.reduce((sum, one) => sum + one, held + translated)
+  return { mass, covered: shareOf(held), supported: shareOf(supported) }
+}
+
 /** The topics of a query's phrases, as far as documents hold them, and the words that they explain. */
 const makeAboutOf = (vocabulary: Vocabulary["Service"]) =>
   Effect.fnUntraced(function* (
@@ -339,12 +372,12 @@ export class QueryReader extends Context.Service<
         })
         const terms = [...direct, ...substitutes].toSorted((a, b) => b.weight - a.weight).slice(0, termsMax)
         const { about, explained } = yield* aboutOf(query, words, heldWords, state)
-        const missing = (one: Counted) =>
-          weightOf(one) * (explained.has(wordOf.get(one.lexeme) ?? "") ? explainedShare : 1)
-        const mass =
-          translated.mass +
-          direct.reduce((sum, { weight }) => sum + weight, 0) +
-          unknown.reduce((sum, one) => sum + missing(one), 0)
+        const absent = unknown.map((one): Absent => ({
+          weight: weightOf(one),
+          like: alike(one)?.weight ?? 0,
+          isExplained: explained.has(wordOf.get(one.lexeme) ?? ""),
+          isGuessed: instead.get(one.lexeme) !== undefined
+        }))
         const related = relatedTerms(translated.terms, about, asked, weightOf)
         return {
           // If no document holds a word of the query, the related terms are the query.
@@ -352,7 +385,7 @@ export class QueryReader extends Context.Service<
           related: terms.length === 0 ? [] : related,
           phrase: phraseOf(readings.slice(0, words.length), weightOf),
           discriminative: discriminativeOf(known, weightOf, state),
-          mass
+          ...measuresOf(direct, absent, translated.mass)
         }
       }, withSpanIfSampled("readQuery"))
 

@@ -211,7 +211,7 @@ export const rankStatement = (
 
 const toHits = (
   ranked: ReadonlyArray<Ranked>,
-  { mass, terms }: Pick<ReadQuery, "mass" | "terms">,
+  { covered, mass, supported, terms }: ReadQuery,
   state: Pick<IndexState, "documents" | "origins">
 ): ReadonlyArray<Hit> => {
   const words = mass / fullEvidence(state)
@@ -221,7 +221,9 @@ const toHits = (
     score,
     relevance: score,
     evidence: score * words,
-    held: held / Math.max(all, Number.EPSILON)
+    held: held / Math.max(all, Number.EPSILON),
+    covered,
+    supported
   }))
 }
 

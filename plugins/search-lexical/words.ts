@@ -178,7 +178,7 @@ const unspacedFraming = new RegExp(
     "(?:を|が)?(?:教えて|探して|見つけて|調べて|知り|やって|お願い)(?:ください|下さい|いる|います|ほしい|欲しい|たい|ます|です|します)*(?:です)?",
     "(?:が|を)?(?:欲しい|ほしい|必要|したい|できる)(?:です|な|の)?",
     "(?:して)?(?:ください|下さい|くれる)",
-    "(?:です|ます|でしょう)か?|とは|について|のための?|ための?|一番|最高の?",
+    "(?:です|ます|でしょう)か?|とは|について|おすすめの?|のための?|ための?|一番|最高の?",
     "我想要?|我需要|请问?|帮我|找一?个?|查一?下|有没有|怎么样?|最好的?|可以|能够"
   ].join("|"),
   "gu"
@@ -186,6 +186,26 @@ const unspacedFraming = new RegExp(
 
 /** A pair of characters about a particle or an ending: it is a word of no listing's topic. */
 const isParticle = (word: string): boolean => word.length <= 2 && /\p{Script=Hiragana}/u.test(word)
+
+const kanaRun = /\p{Script=Hiragana}+/gu
+const isJapanese = /[\p{Script=Han}\p{Script=Katakana}ー々]$/u
+const kanaNounMin = 3
+
+/**
+ * Pairs of the nouns in Hiragana of a query, which are no particles: between particles, or from the beginning to one or
+ * from "の" to the end. Other runs are endings of words in Kanji.
+ */
+const kanaPairs = (query: string): ReadonlySet<string> =>
+  new Set(
+    [...query.normalize("NFKC").matchAll(kanaRun)].flatMap(({ 0: run, index }) => {
+      const isAfter = isJapanese.test(query.normalize("NFKC").slice(0, index))
+      if (isAfter && !/^[のにをがはでともへ]/.test(run)) return []
+      const isClosed = /[のにをがはでともへ]$/.test(run)
+      const noun = [...run].slice(isAfter ? 1 : 0, isClosed ? -1 : undefined)
+      const isNoun = noun.length >= kanaNounMin && (isClosed || (isAfter && run.startsWith("の")))
+      return isNoun ? noun.slice(1).map((one, at) => `${noun[at]}${one}`) : []
+    })
+  )
 
 const currencyCodes = new Set(Intl.supportedValuesOf("currency"))
 const currencyNames = new Intl.DisplayNames(["en"], { type: "currency" })
@@ -261,10 +281,11 @@ export const queryWords = (query: string, language: string): Words => {
   const bare = query.replace(unspacedFraming, " ")
   const { joined, words } = wordsOf(isEnglish ? bare.replace(amountOf, " ") : bare)
   const isForeign = isSpanish(words)
+  const nouns = kanaPairs(bare)
   const isAsking = (word: string): boolean =>
     foreignFraming.has(word) ||
     smallRussian.has(word) ||
-    isParticle(word) ||
+    (isParticle(word) && !nouns.has(word)) ||
     (isForeign && isSmallSpanish(word)) ||
     (isEnglish && framing.has(word))
   const discriminative = words.filter((word) => !isAsking(word))

@@ -8,7 +8,8 @@
 // tuning` or `held` the queries of one half alone, `--report FILE` writes a page with each query's first ten beside the
 // graded ones. `leave-one-set-out` prints each own set's shares when nothing was chosen on it, beside the tuned ones
 // (`leaveOneSetOut.ts`). `frames` asks the own sets in the frames of the field and fails where one costs more than two
-// points (`frames.ts`). `cost-to-fake` plays the known attacks on rank against each of some listings and its words, in
+// points (`frames.ts`). `silence` prints how many questions with and without an answer are marked as guesses
+// (`silence.ts`). `cost-to-fake` plays the known attacks on rank against each of some listings and its words, in
 // catalogs of `--listings` (5,300) honest ones, and fails where one passes below the bar (`costToFake.ts`). The last
 // line is the figures.
 import { Effect } from "effect"
@@ -22,6 +23,7 @@ import { printFrames } from "./frames.ts"
 import { halfOf, isLanguageSet, type LanguageSet, languageSets, type OwnSet, ownSet, ownSets } from "./judged.ts"
 import { leaveOneSetOut } from "./leaveOneSetOut.ts"
 import { measure, type Measured, type MeasureOptions, type Mode } from "./measure.ts"
+import { printSilence } from "./silence.ts"
 import { reportPage } from "./reportPage.ts"
 
 const { positionals, values } = parseArgs({
@@ -169,6 +171,7 @@ if (positionals.includes("frames")) {
   const names = (values.only === undefined ? ownSets : [values.only]) as typeof ownSets
   process.exit((await printFrames(names, run)) ? 0 : 1)
 }
+if (positionals.includes("silence")) process.exit((await printSilence(run)) ? 0 : 1)
 if (!isPresent) console.log("the relevance set is not there: ../shared/data/search-relevance")
 if (positionals.includes("leave-one-set-out")) {
   const others = isPresent ? loadDataset(values).resources : []

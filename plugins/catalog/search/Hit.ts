@@ -10,6 +10,10 @@ export interface Hit {
   readonly evidence?: number
   /** The share of the query's own terms that it holds, by weight; a term that it repeats counts once. */
   readonly held?: number
+  /** The share of the query, by weight, that any listings hold; the same for each hit of an answer. */
+  readonly covered?: number
+  /** The same with words that listings hold similar words for. */
+  readonly supported?: number
   /** It holds a rare term of the query itself, so it is an answer even if no hit is relevant enough. */
   readonly isEvident?: boolean
   /**

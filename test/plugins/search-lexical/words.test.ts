@@ -74,6 +74,19 @@ describe("words", () => {
     expect(urlNames("https://a.example/%zz")).toEqual(["a", "%zz"])
   })
 
+  it.each([
+    ["漢字にふりがなを振る", "漢字 ふり りが がな"],
+    ["漢字のふりがな", "漢字 ふり りが がな"],
+    ["ふりがな", "ふり りが がな"],
+    ["いちごの値段", "いち ちご 値段"],
+    ["東京のおすすめのレストラン", "東京 レス スト トラ ラン"],
+    ["明日の天気を知りたい", "明日 天気"],
+    ["近くで空いている駐車場", "駐車 車場"],
+    ["荷物がどこにあるか", "荷物"]
+  ])("nouns in Hiragana are words of %s, endings and particles are not", (query, words) => {
+    expect(queryWords(query, "english").words.join(" ")).toBe(words)
+  })
+
   it("English framing is dropped unless the query has nothing else", () => {
     expect(queryWords("I need to find weather data", "english").words).toEqual(["i", "to", "weather", "data"])
     expect(queryWords("A list of companies", "english").words).toEqual(["a", "companies"])

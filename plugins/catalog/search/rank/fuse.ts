@@ -92,7 +92,15 @@ const isAnyProminent = (branches: ReadonlyArray<Ranked>): boolean => {
 }
 
 /** Weights of the statistic below and the threshold of an answer: fitted to the labeled sets. */
-const statistic = { relevance: 9.883, together: 0.329, agreement: 0.804, word: 0.666, least: 4.681 }
+const statistic = {
+  relevance: 2.867,
+  together: 0.253,
+  agreement: 1.242,
+  word: 0.562,
+  covered: 1.726,
+  supported: 2.645,
+  least: 4.185
+}
 /** Further terms of a query beyond this number carry no information. */
 const wordsMax = 12
 
@@ -107,21 +115,25 @@ export const countWords = (query: string): number => {
 
 /**
  * The distance of the query's best hits from those of unanswerable queries. It combines lexical relevance, which drops
- * with the query's length, the share of the query that a hit holds together with its deviation, and whether both
- * branches rank the same hit first. Undefined unless the lexical branch is asked together with a semantic one that can
- * measure chance.
+ * with the query's length, the share of the query that a hit holds together with its deviation, whether both branches
+ * rank the same hit first, and the share of the query that any listing holds or has similar words for: an unanswerable
+ * query mostly has a word that the catalog lacks. Undefined unless the lexical branch is asked together with a semantic
+ * one that can measure chance.
  */
 const answerability = (branches: ReadonlyArray<Ranked>, words: number): number | undefined => {
   const evidence = weightOfEvidence(branches)
   if (evidence === undefined) return undefined
   const firsts = branches.map(({ hits }) => hits[0]?.id)
   const best = bestsOf(branches).get("lexical") ?? 0
+  const { covered = 0, supported = 0 } = branches.find(({ mode }) => mode === "lexical")?.hits[0] ?? {}
   const together = Math.max(...branches.flatMap(({ hits }) => hits.map(({ id }) => evidence(id))))
   return (
     statistic.relevance * best +
     statistic.together * together +
     statistic.agreement * Number(firsts.every((id) => id !== undefined && id === firsts[0])) +
-    statistic.word * Math.min(wordsMax, words) -
+    statistic.word * Math.min(wordsMax, words) +
+    statistic.covered * covered +
+    statistic.supported * supported -
     statistic.least
   )
 }

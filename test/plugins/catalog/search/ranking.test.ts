@@ -43,6 +43,19 @@ describe("the answer threshold for a query of a known number of words", () => {
     expect(asked(0.1, 6)).toBe(true)
   })
 
+  it("a query whose words the catalog lacks needs more", () => {
+    const ofCovered = (covered: number) => {
+      const lexical = { id: 1n, score: 0.2, relevance: 0.2, evidence: 0.2, covered, supported: covered }
+      const branches: ReadonlyArray<Ranked> = [
+        { mode: "lexical", weight: 1, hits: [lexical] },
+        { mode: "embedded", weight: 1, hits: [{ id: 2n, score: 0.5, relevance: 0.5, prominence: 0 }] }
+      ]
+      const bests = new Map(branches.map(({ hits, mode }) => [mode, hits[0]!.relevance]))
+      return isAnyFitting(branches, bests, 0.15, 4)
+    }
+    expect([ofCovered(0.1), ofCovered(0.9)]).toEqual([false, true])
+  })
+
   it("an operator's model decides alone whether a query has an answer", () => {
     expect(asked(0.1, 2, "semantic")).toBe(true)
     // Also together with the built-in vectors, which measure chance and would reject.
