@@ -53,7 +53,7 @@ export const keepChannel = Effect.fnUntraced(function* (
 })
 
 /** One that was stored, as it is used; undefined where it cannot be opened here, or its terms are no longer allowed. */
-const opened = Effect.fnUntraced(function* ({ agent, channelId, sealed }: StoredChannel) {
+export const openChannel = Effect.fnUntraced(function* ({ agent, channelId, sealed }: StoredChannel) {
   const { batch } = yield* Config
   const text = (yield* PaymentSeal).open(channelId, sealed)
   const last = text === undefined ? undefined : Option.getOrUndefined(decode(text))
@@ -76,7 +76,7 @@ const opened = Effect.fnUntraced(function* ({ agent, channelId, sealed }: Stored
 /** Takes up the channels that are stored, and logs which of them cannot be. */
 export const openStored = Effect.gen(function* () {
   for (const stored of yield* (yield* BudgetStore).channels) {
-    const channel = yield* Effect.orElseSucceed(opened(stored), () => undefined)
+    const channel = yield* Effect.orElseSucceed(openChannel(stored), () => undefined)
     if (channel === undefined)
       yield* Effect.logWarning("a stored payment channel cannot be used here; its payer can withdraw by its terms", {
         channel: stored.channelId,
