@@ -5,7 +5,7 @@ import { Console, Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import process from "node:process"
 import { askRunning } from "./askRunning.ts"
-import { isStandaloneCommand, operatorFamilies, stateIssue } from "./operatorWords.ts"
+import { isStandaloneCommand, ofAgents, operatorFamilies, stateIssue } from "./operatorWords.ts"
 import { runCommands } from "./runCommands.ts"
 import { version } from "./version.ts"
 
@@ -20,7 +20,7 @@ const here = (words: ReadonlyArray<string>) =>
 
 /** An operator's command goes to the process that serves over the same state, when there is one. */
 const commandLine = Effect.gen(function* () {
-  const words = process.argv.slice(2)
+  const words = ofAgents(process.argv.slice(2))
   const issue = stateIssue(words)
   if (issue !== undefined) {
     yield* Console.error(`tollkeeper: ${issue}`)

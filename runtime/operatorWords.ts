@@ -27,11 +27,18 @@ export const operatorFamilies = [
 export type OperatorFamily = (typeof operatorFamilies)[number]
 
 /** Commands of these families that start or create something themselves, and so never run within another process. */
-export const isStandaloneCommand = ([family, command]: ReadonlyArray<string>): boolean =>
+export const isStandaloneCommand = ([family, command, ...words]: ReadonlyArray<string>): boolean =>
   (family === "channels" && command === "open") ||
+  (family === toolsFamily && command === "channels" && ["refund", "withdraw"].includes(words[0] ?? "")) ||
   (family === "keys" && command === "seal") ||
   (family === "receipts" && command === "verify") ||
   (family === "backup" && command !== "save")
+
+/** `channels --agent` is about agents' payment channels, which the tool server keeps. */
+export const ofAgents = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
+  words[0] === "channels" && words.includes("--agent")
+    ? [toolsFamily, ...words.filter((word) => word !== "--agent")]
+    : words
 
 /** Request: the command line's arguments, and its working directory. */
 export const Asked = Schema.Struct({

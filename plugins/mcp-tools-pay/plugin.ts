@@ -11,6 +11,7 @@ import { RunningBudget } from "./budget/RunningBudget.ts"
 import { declared } from "./Config.ts"
 
 export { RunningBudget }
+export type { Ended } from "./channel/endChannel.ts"
 
 const paying = loaded(() => import("./payForAgents.ts"))
 
@@ -29,5 +30,6 @@ export const plugin = define({
 /** Operator commands for the payments of agents. The first command loads them. */
 export const administration = Effect.promise(async () => ({
   ...(await import("./budget/administration.ts")),
+  ...(await import("./channel/endChannel.ts")),
   ...(await import("./policy/administration.ts"))
 }))

@@ -66,7 +66,7 @@ const makeReceiverError = Effect.map(LedgerRpc, (rpc) => {
     const [key, now] = [`${receiver} ${token}`, yield* monotonicMillis]
     if (taken.get(key, ({ room, until }) => now < until && amount <= room) !== undefined) return undefined
     const holdings = Option.getOrUndefined(yield* rpc.holdings(token, [receiver]))
-    // Another token's code decides whom it pays. A contract needs no entry before its first payment.
+    // Another token's code decides which receivers it pays. A contract needs no entry before its first payment.
     const isOpen = holdings === undefined || (receiver.startsWith("C") && !holdings.has(receiver))
     const holding = isOpen ? { room: amount, isAuthorized: true } : holdings.get(receiver)
     if (holding?.isAuthorized !== true || holding.room < amount) {

@@ -1,10 +1,11 @@
-// `tollkeeper tools-budget`: the amounts that agents' payments hold, and an operator's decision on holds that the
-// ledger can no longer decide. It runs within the tool server over the state folder; standalone it works on the store.
-import { Effect } from "effect"
-import { Argument, Command } from "effect/cli"
-import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"
-import { kept } from "../keptActs.ts"
-import { answer, startedAt, jsonFlag, placeFlags, databaseStatus, reasonFlag } from "./CommandTarget.ts"
+// `tollkeeper tools-budget`: what agents' payments hold, and an operator's decision on those that the ledger can no
+// longer decide. It runs within the tool server over the state folder; standalone it works on the store.
+import { Effect, Layer } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { administration, type Ended } from "../../plugins/mcp-tools-pay/plugin.ts"
+import * as NodeHttpCalls from "../platform/nodeHttpCalls.ts"
+import * as NodeOutbound from "../platform/nodeOutbound.ts"
+import { answer, defaulting, startedAt, jsonFlag, placeFlags, databaseStatus } from "./CommandTarget.ts"
 
 const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
@@ -43,7 +44,7 @@ const resolve = Command.make(
     }).pipe(Effect.provide(databaseStatus(startedAt(place))))
 ).pipe(Command.withDescription("Record the outcome of a payment that the ledger can no longer decide"))
 
-const channels = Command.make("channels", { ...placeFlags("tools"), json: jsonFlag }, ({ json, ...place }) =>
+const listChannels = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
     const found = yield* (yield* administration).listChannels
     const lines = found.map(({ agent, channelId, config, contract, signedFor }) => {
@@ -53,6 +54,54 @@ const channels = Command.make("channels", { ...placeFlags("tools"), json: jsonFl
     yield* answer(json, found, [...lines, `${found.length} channels`])
   }).pipe(Effect.provide(databaseStatus(startedAt(place))))
 ).pipe(Command.withDescription("List the agents' payment channels that may hold a deposit, with their terms"))
+
+const sentenceOf = ({ amount, channelId, endsAt, outcome }: Ended): string => {
+  switch (outcome) {
+    case "refunded":
+    case "withdrawn":
+      return `${channelId} is ${outcome}: ${amount} atomic units are back with the payer`
+    case "nothing left":
+      return `${channelId} holds nothing of the payer's`
+    default:
+      return (
+        `${channelId}: ${outcome}; run the command again after ${endsAt} for ${amount} atomic units, ` +
+        "less what the seller claims"
+      )
+  }
+}
+
+/** Runs in its own process, also beside a running tool server: it needs the payer's key as that server does. */
+const ending = (way: "refund" | "withdraw", words: string) =>
+  Command.make(
+    way,
+    {
+      ...placeFlags("tools"),
+      json: jsonFlag,
+      keyEnv: Flag.String("api-key-env").pipe(
+        defaulting("Environment variable with the facilitator's API key", "FACILITATOR_API_KEY")
+      ),
+      id: Argument.String("id").pipe(Argument.withDescription("The channel's id"))
+    },
+    ({ id, json, keyEnv, ...place }) =>
+      Effect.gen(function* () {
+        const { endChannel } = yield* administration
+        const ended = yield* endChannel(id, way, keyEnv)
+        yield* answer(json, ended, [sentenceOf(ended)])
+      }).pipe(
+        Effect.provide(
+          Layer.mergeAll(NodeOutbound.layer, NodeHttpCalls.layer).pipe(Layer.provideMerge(startedAt(place)))
+        )
+      )
+  ).pipe(Command.withDescription(words))
+
+const channels = Command.make("channels").pipe(
+  Command.withDescription("Agents' payment channels that may hold a deposit"),
+  Command.withSubcommands([
+    listChannels,
+    ending("refund", "Ask a channel's seller to refund what is left"),
+    ending("withdraw", "Take back what is left without the seller: starts the withdrawal, and ends it after its delay")
+  ])
+)
 
 export const toolsBudget = Command.make("tools-budget").pipe(
   Command.withDescription("What agents' payments hold, for operators"),

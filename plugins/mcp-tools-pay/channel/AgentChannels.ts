@@ -71,16 +71,13 @@ export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 const unavailable = toolError("UPSTREAM_TIMEOUT", "the ledger is unavailable; retry later")
 
-/**
- * Reads the channel's state from the ledger. An archived entry is missing from the normal read; without the fallback we
- * would pay its claimed amount again.
- */
-const readState = Effect.fnUntraced(
-  function* (rpc: LedgerRpc["Service"], { channelId, terms }: AgentChannel) {
-    const key = channelKey(terms.contract, channelId)
+/** The ledger's state; an archived channel is not shown, and what was claimed of it would be paid again. */
+export const readState = Effect.fnUntraced(
+  function* (rpc: LedgerRpc["Service"], contract: string, channelId: string) {
+    const key = channelKey(contract, channelId)
     const { latestLedger, values } = yield* rpc.contractData([key])
     if (values.has(key)) return channelStateOf(values.get(key))
-    return (yield* proveState(rpc, terms.contract, channelId, latestLedger)).state
+    return (yield* proveState(rpc, contract, channelId, latestLedger)).state
   },
   Effect.mapError(() => unavailable)
 )
@@ -159,7 +156,7 @@ export class AgentChannels extends Context.Service<
         }),
         balance: Effect.fnUntraced(function* (channel) {
           if (channel.known !== undefined) return channel.known
-          const state = yield* readState(rpc, channel)
+          const state = yield* readState(rpc, channel.terms.contract, channel.channelId)
           channel.known = { charged: larger(state?.totalClaimed ?? 0n, channel.charged), balance: state?.balance ?? 0n }
           return channel.known
         }),

@@ -60,14 +60,22 @@ const askOnce = Effect.fnUntraced(function* (channel: AgentChannel) {
   return "corrected"
 })
 
-const ask = Effect.fnUntraced(function* (channel: AgentChannel) {
+/** Asks for a refund, and again by a total that the seller has proven. A channel without money is forgotten. */
+export const askRefund = Effect.fnUntraced(function* (channel: AgentChannel) {
   const channels = yield* AgentChannels
   const first = yield* askOnce(channel)
   const outcome = first === "corrected" ? yield* askOnce(channel) : first
   if (outcome === "refunded" || outcome === "nothing left") {
     channels.forget(channel)
-    return yield* Effect.ignore((yield* BudgetStore).forgetChannel(channel.channelId))
+    yield* Effect.ignore((yield* BudgetStore).forgetChannel(channel.channelId))
   }
+  return outcome
+})
+
+const ask = Effect.fnUntraced(function* (channel: AgentChannel) {
+  const outcome = yield* askRefund(channel)
+  if (outcome === "refunded" || outcome === "nothing left") return
+  const channels = yield* AgentChannels
   channel.refundsFailed += 1
   if (channel.refundsFailed < refundsFailedMax) return
   channels.forget(channel)

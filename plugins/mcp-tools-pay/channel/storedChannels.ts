@@ -52,10 +52,8 @@ export const keepChannel = Effect.fnUntraced(function* (
   yield* (yield* BudgetStore).keepChannel({ channelId, agent, contract: terms.contract, config, sealed })
 })
 
-/**
- * Opens a stored channel. Undefined if this process cannot open its data or the operator no longer allows its terms.
- */
-const opened = Effect.fnUntraced(function* ({ agent, channelId, sealed }: StoredChannel) {
+/** One that was stored, as it is used; undefined where it cannot be opened here, or its terms are no longer allowed. */
+export const openChannel = Effect.fnUntraced(function* ({ agent, channelId, sealed }: StoredChannel) {
   const { batch } = yield* Config
   const text = (yield* PaymentSeal).open(channelId, sealed)
   const last = text === undefined ? undefined : Option.getOrUndefined(decode(text))
@@ -78,7 +76,7 @@ const opened = Effect.fnUntraced(function* ({ agent, channelId, sealed }: Stored
 /** Opens the stored channels, and logs those that fail. */
 export const openStored = Effect.gen(function* () {
   for (const stored of yield* (yield* BudgetStore).channels) {
-    const channel = yield* Effect.orElseSucceed(opened(stored), () => undefined)
+    const channel = yield* Effect.orElseSucceed(openChannel(stored), () => undefined)
     if (channel === undefined)
       yield* Effect.logWarning("a stored payment channel cannot be used here; its payer can withdraw by its terms", {
         channel: stored.channelId,

@@ -1,12 +1,13 @@
-// The only authorization that we ever sign: a single call `transfer(payer, payTo, amount)` of the asset's contract,
-// with its own nonce and its own last ledger. To open a payment channel, it is `deposit` of the channel's contract with
-// one transfer to that contract as its only subinvocation. The signature thus covers exactly the payment.
+// The one thing that is ever authorized: a single call `transfer(payer, payTo, amount)` of the asset's contract, under
+// a nonce of its own, until a ledger of its own; where a payment channel is opened, `deposit` of its contract with that
+// one transfer, to the contract, below it. What is signed is therefore the payment and nothing besides it. A command of
+// an operator also signs the start and the end of a channel's withdrawal, which moves money to the payer only.
 import { Address, buildAuthorizationEntryPreimage, nativeToScVal, StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { addressCredentials } from "../../../kernel/stellar/addressCredentials.ts"
 import { encodeValue, type Value } from "../../../kernel/stellar/Value.ts"
-import { type ChannelConfig, depositArgs } from "../../x402-batch/contract.ts"
+import { type ChannelConfig, depositArgs, withdrawArgs } from "../../x402-batch/contract.ts"
 import type { Authorization } from "../budget/Reservation.ts"
 
 export interface Transfer {
@@ -16,6 +17,8 @@ export interface Transfer {
   readonly amount: bigint
   /** Set if `payTo` is the batch contract and the money goes into this channel. */
   readonly channel?: ChannelConfig | undefined
+  /** The channel is not paid into, but withdrawn from. */
+  readonly withdraw?: "withdraw_start" | "withdraw_end" | undefined
 }
 
 const scVal = (value: Value): xdr.ScVal => xdr.ScVal.fromXdr(encodeValue(value))
@@ -27,14 +30,17 @@ const transferCall = ({ amount, asset, payTo }: Transfer, payer: string): xdr.In
     args: [new Address(payer).toScVal(), new Address(payTo).toScVal(), nativeToScVal(amount, { type: "i128" })]
   })
 
-/** The contract call that makes a transfer: `transfer` itself, or `deposit`. */
+/** The contract call of a transfer, of the deposit that makes it, or of a withdrawal's step. */
 export const callOf = (transfer: Transfer, payer: string): xdr.InvokeContractArgs =>
   transfer.channel === undefined
     ? transferCall(transfer, payer)
     : new xdr.InvokeContractArgs({
         contractAddress: new Address(transfer.payTo).toScAddress(),
-        functionName: "deposit",
-        args: depositArgs(payer, transfer.channel, transfer.amount).map(scVal)
+        functionName: transfer.withdraw ?? "deposit",
+        args: (transfer.withdraw === undefined
+          ? depositArgs(payer, transfer.channel, transfer.amount)
+          : withdrawArgs(transfer.channel)
+        ).map(scVal)
       })
 
 const invocationOf = (
@@ -60,7 +66,9 @@ export const entryWith = (
   new xdr.SorobanAuthorizationEntry({
     rootInvocation: invocationOf(
       callOf(transfer, payer),
-      transfer.channel === undefined ? [] : [invocationOf(transferCall(transfer, payer))]
+      transfer.channel === undefined || transfer.withdraw !== undefined
+        ? []
+        : [invocationOf(transferCall(transfer, payer))]
     ),
     credentials: addressCredentials(
       new xdr.SorobanAddressCredentials({

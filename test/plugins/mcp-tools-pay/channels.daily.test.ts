@@ -3,20 +3,24 @@
 import { expect, layer } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
+import { execFile } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import process from "node:process"
+import { promisify } from "node:util"
 import { BatchStellarServer, keyAuthorizer } from "../../../examples/batch/BatchStellarServer.ts"
 import { startBatchSeller } from "../../../examples/batch/startBatchSeller.ts"
 import { signPrepared } from "../../../examples/prepared.mjs"
 import { encodeReference } from "../../../plugins/mcp-tools/Reference.ts"
+import { root } from "../../../runtime/bootstrap.mjs"
 import { makeBatch } from "../../support/batchBuyer.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
 import { eventually } from "../../support/eventually.ts"
 import { queryDeclaration, verified } from "../catalog/support.ts"
 import { call, connectHttp } from "../mcp-tools/support.ts"
 import { enabled, query } from "./httpWorld.ts"
-import { PayWorld, sealed } from "./payWorld.ts"
+import { payingSet, PayWorld, sealed } from "./payWorld.ts"
 import { folder, processKey, start } from "./toolsProcess.ts"
 
 const price = 1_000n
@@ -375,6 +379,62 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
         expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(5_000n)
         yield* start(keystore, state, undefined, [...own, "batch_payments.refund_idle_seconds=1"])
         yield* eventually(facilitator.balance(agent.publicKey()), (now) => before - now === 1_000n)
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.effect(
+    "ends by one command after its process was killed: by a refund, or without the seller",
+    () =>
+      Effect.gen(function* () {
+        const { agent, facilitator } = yield* PayWorld
+        const { ref, server, set } = yield* startListed
+        const before = yield* facilitator.balance(agent.publicKey())
+        const [keystore, state] = [sealed(agent.secret()), yield* folder]
+        const own = set.filter((one) => one !== enabled)
+        const paidOnce = Effect.gen(function* () {
+          const started = yield* start(keystore, state, undefined, own)
+          const client = yield* connectHttp(started.url, processKey)
+          const { body } = yield* call(client, "x402_fetch_resource", { ref, query: query() })
+          yield* started.kill
+          return body["receipt"]
+        })
+        const settings = [
+          ...payingSet(facilitator),
+          `facilitator.base_url=${facilitator.url}`,
+          "signer.mode=encrypted-key",
+          `signer.keystore_file=${keystore.file}`,
+          "budget.store=file",
+          ...own
+        ].flatMap((one) => ["--set", one])
+        const command = (...words: ReadonlyArray<string>) =>
+          Effect.promise(() =>
+            promisify(execFile)(
+              process.execPath,
+              ["runtime/cli.ts", "channels", "--agent", ...words, "--state", state, "--json", ...settings],
+              { cwd: root, env: { TOOLS_KEYSTORE_KEY: keystore.key, NO_COLOR: "1" } }
+            ).then(
+              ({ stdout }) => JSON.parse(stdout),
+              (error) => String(error.stderr)
+            )
+          )
+        expect((yield* paidOnce)?.deposited).toBe("5000")
+        const [{ channelId }] = yield* command("list")
+        // What is not claimed yet is the seller's to claim, and its payer may withdraw it: a refund claims it first.
+        expect(yield* command("refund", channelId)).toMatchObject({ outcome: "refunded", amount: "4000" })
+        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(1_000n)
+        expect(yield* command("list")).toEqual([])
+        expect(yield* command("refund", channelId)).toMatch(/no channel of this id is stored/)
+
+        expect((yield* paidOnce)?.deposited).toBe("5000")
+        server.schemeHooks.onBeforeVerify = async () => ({ abort: true, reason: "later" }) as any
+        expect(yield* command("refund", channelId)).toMatch(/the seller does not refund; withdraw it instead/)
+        expect(yield* command("withdraw", channelId)).toMatchObject({ outcome: "withdrawal started", amount: "5000" })
+        expect(yield* command("withdraw", channelId)).toMatchObject({ outcome: "withdrawal not due" })
+        yield* facilitator.ledger.advanceSeconds(901)
+        expect(yield* command("withdraw", channelId)).toMatchObject({ outcome: "withdrawn", amount: "5000" })
+        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(1_000n)
+        expect(yield* command("list")).toEqual([])
       }).pipe(Effect.scoped),
     240_000
   )
