@@ -71,7 +71,10 @@ export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 const unavailable = toolError("UPSTREAM_TIMEOUT", "the ledger is unavailable; retry later")
 
-/** The ledger's state; an archived channel is not shown, and what was claimed of it would be paid again. */
+/**
+ * Reads the channel's state from the ledger. An archived entry is missing from the normal read; without the fallback we
+ * would pay its claimed amount again.
+ */
 export const readState = Effect.fnUntraced(
   function* (rpc: LedgerRpc["Service"], contract: string, channelId: string) {
     const key = channelKey(contract, channelId)

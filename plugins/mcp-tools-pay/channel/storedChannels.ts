@@ -52,7 +52,9 @@ export const keepChannel = Effect.fnUntraced(function* (
   yield* (yield* BudgetStore).keepChannel({ channelId, agent, contract: terms.contract, config, sealed })
 })
 
-/** One that was stored, as it is used; undefined where it cannot be opened here, or its terms are no longer allowed. */
+/**
+ * Opens a stored channel. Undefined if this process cannot open its data or the operator no longer allows its terms.
+ */
 export const openChannel = Effect.fnUntraced(function* ({ agent, channelId, sealed }: StoredChannel) {
   const { batch } = yield* Config
   const text = (yield* PaymentSeal).open(channelId, sealed)

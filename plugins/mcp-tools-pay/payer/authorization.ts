@@ -1,7 +1,7 @@
-// The one thing that is ever authorized: a single call `transfer(payer, payTo, amount)` of the asset's contract, under
-// a nonce of its own, until a ledger of its own; where a payment channel is opened, `deposit` of its contract with that
-// one transfer, to the contract, below it. What is signed is therefore the payment and nothing besides it. A command of
-// an operator also signs the start and the end of a channel's withdrawal, which moves money to the payer only.
+// The only authorization that agents' payments sign: a single call `transfer(payer, payTo, amount)` of the asset's
+// contract, with its own nonce and its own last ledger. To open a payment channel, it is `deposit` of the channel's
+// contract with one transfer to that contract as its only subinvocation. The signature thus covers exactly the payment.
+// An operator's command also signs the start and the end of a channel's withdrawal, which pays only the payer.
 import { Address, buildAuthorizationEntryPreimage, nativeToScVal, StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
