@@ -1,6 +1,6 @@
 // Ends one stored channel for an operator's command: asks its seller for a refund, or withdraws without the seller. A
 // withdrawal has two steps with the channel's delay between them; the command makes the step that is due. The
-// facilitator submits and pays for both. Whatever a step answers, the ledger shows what is left.
+// facilitator submits and pays for both. The remaining amount is always read from the ledger.
 import { Effect, Layer, Option, Redacted } from "effect"
 import { Limits } from "../../../kernel/config/Limits.ts"
 import { Network } from "../../../kernel/config/Network.ts"
@@ -59,7 +59,7 @@ const nothingLeft = Effect.fnUntraced(function* (channelId: string) {
   return { channelId, outcome: "nothing left", amount: "0" } satisfies Ended
 })
 
-/** Asks the seller at which the channel was used last. */
+/** Asks the seller of the channel's last call. */
 const refund = Effect.fnUntraced(function* (stored: StoredChannel) {
   const { channelId } = stored
   const before = yield* stateOf(stored)
@@ -142,7 +142,7 @@ const withdraw = Effect.fnUntraced(function* (stored: StoredChannel, keyEnv: str
   const { withdrawRequestedAt: since } = state
   if (since === 0) {
     yield* submit(stored, "withdraw_start", keyEnv)
-    // By the ledger's own start, where the node shows it already.
+    // The ledger's own start, if the node shows it already.
     const { withdrawRequestedAt: started } = yield* stateOf(stored)
     return {
       channelId,
