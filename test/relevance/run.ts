@@ -110,7 +110,7 @@ const ownFloors = {
   // Measured, not a target. Lexical scores alone can hardly separate questions without an answer: the nearest three are
   // shown, since one in thirty of those that have an answer would find nothing else.
   second: { first: 0.7, three: 0.88, none: 1, silent: 1 },
-  third: { first: 0.7, three: 0.85, none: 1, silent: 2 },
+  third: { first: 0.7, three: 0.85, none: 1, silent: 1 },
   fourth: { first: 0.7, three: 0.88, none: 0, silent: 0 },
   spanish: { first: 0.7, three: 0.85, none: 1, silent: 0 },
   russian: { first: 0.6, three: 0.78, none: 1, silent: 0 },
