@@ -5,6 +5,7 @@ import { approvals } from "./commands/approvals.ts"
 import { checkSeller } from "./commands/checkSeller.ts"
 import { config } from "./commands/config.ts"
 import { ledger } from "./commands/ledger.ts"
+import { move } from "./commands/move.ts"
 import { pay } from "./commands/pay.ts"
 import { reasons } from "./commands/reasons.ts"
 import { receipts } from "./commands/receipts.ts"
@@ -27,6 +28,7 @@ export const commandTree = tollkeeper.pipe(
     ...operatorCommands,
     config,
     repair,
+    move,
     reset
   ])
 )

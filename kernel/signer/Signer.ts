@@ -3,10 +3,10 @@
 // anywhere in it, is bounded by a ledger and the fee ceilings, and has no further signer except the hash whose preimage
 // comes with it. A fee bump is the sponsor's, around exactly such a settlement. The sponsor's own transactions only
 // create, fund or merge our channels, or move a former sponsor's balance to the operator's account. A refusal here is a
-// bug or an attack, so it is a defect; it names the violated rule and never the content. Sponsor and channels may change
-// while the process runs (a rotation), so addresses must be read on each use; a remote key that does not sign leaves
-// everything open. A call that a scheme registered may hold the sponsor at one argument; its authorization of that call
-// is signed here too (`ownAuthorization.ts`).
+// bug or an attack, so it is a defect; it names the violated rule and never the content. Sponsor and channels may
+// change while the process runs (a rotation), so addresses must be read on each use; a remote key that does not sign
+// leaves everything open. A call that a scheme registered may hold the sponsor at one argument; its authorization of
+// that call is signed here too (`ownAuthorization.ts`).
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { Hex } from "effect/encoding"

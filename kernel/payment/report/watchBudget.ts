@@ -7,6 +7,8 @@ import { reconciler } from "../../actor/Actor.ts"
 import { Budget, type BudgetStatus, type Usage } from "../../budget/Budget.ts"
 import { Limits } from "../../config/Limits.ts"
 import { Network } from "../../config/Network.ts"
+import { Database } from "../../database/Database.ts"
+import { DiskSpace } from "../../platform/DiskSpace.ts"
 import { StartupBanner } from "../../StartupBanner.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { Sponsor } from "../../settlement/sponsor/Sponsor.ts"
@@ -14,6 +16,8 @@ import { measure } from "../../telemetry/Measure.ts"
 import { money } from "../../telemetry/metrics.ts"
 import { Schemes } from "../Scheme.ts"
 
+/** Bytes of a settlement with its facts, reports and log entry, on the disk of an embedded database. */
+const settlementBytes = 10_000
 const every = Duration.seconds(10)
 /** While idle, only other replicas spend. */
 const everyUnattended = Duration.seconds(30)
@@ -37,6 +41,16 @@ const scopesOf = ({ all, anonymous, keyed }: BudgetStatus): ReadonlyArray<Scope>
 const levelOf = ({ maxStroops, usedStroops }: Usage, paymentStroops: bigint): 0 | 80 | 100 =>
   usedStroops + paymentStroops > maxStroops ? 100 : usedStroops * 5n >= maxStroops * 4n ? 80 : 0
 
+/** A line if the embedded database's disk has room for fewer payments than the bounds cover. */
+const narrowDisk = Effect.fnUntraced(function* (database: Database["Service"], covered: bigint) {
+  const reading = database.kind === "embedded" ? yield* yield* DiskSpace : undefined
+  if (reading === undefined) return []
+  const room = Math.max(0, Math.floor((reading.freeBytes - database.diskReserveBytes) / settlementBytes))
+  return BigInt(room) < covered
+    ? [`the disk has room for some ${room} payments; free some space in ${reading.folder}`]
+    : []
+})
+
 export const watchBudget = Effect.gen(function* () {
   const budget = yield* Budget
   const clock = yield* LedgerClock
@@ -50,18 +64,18 @@ export const watchBudget = Effect.gen(function* () {
       .all()
       .map(({ scheme }) => network.feeCeilings(scheme).totalStroopsMax)
       .reduce((most, one) => (one > most ? one : most), usualStroops)
-  const payments = (stroops: bigint) => String(stroops / usualStroops)
+  const narrow = narrowDisk(yield* Database, limits.sponsoredPerDayStroopsMax / usualStroops)
   const sponsor = yield* Sponsor
   const covered = () =>
-    `${payments(limits.sponsoredPerDayStroopsMax)} payments a day at least are paid for, ` +
-    `${payments(limits.sponsoredPerPrincipalPerDayStroopsMax)} of one key (tollkeeper budget)`
+    `${limits.sponsoredPerDayStroopsMax / usualStroops} payments a day at least are paid for, ` +
+    `${limits.sponsoredPerPrincipalPerDayStroopsMax / usualStroops} of one key (tollkeeper budget)`
   yield* greeting.add(
     Effect.gen(function* () {
       // While nothing can be recorded (a full disk), we promise nothing.
       const unwritable = yield* sponsor.unrecordable
       const why = Option.isSome(unwritable) ? unwritable : yield* sponsor.unfunded
       const where = Option.match(why, { onNone: covered, onSome: (why) => `no payment is paid for: ${why}` })
-      return { label: "fees", where: [where] }
+      return { label: "fees", where: [where, ...(Option.isSome(why) ? [] : yield* narrow)] }
     })
   )
   const reported = new Map<string, { readonly day: string; readonly level: number }>()

@@ -1,7 +1,6 @@
-// Operators' acts that no database can record at the moment: the database is deleted, restored or repaired, a command
-// has none, or a tool server has none at all. They are lines of a file in the state folder, one before the act and one
-// after it; the next start of a facilitator over the folder adds them to its audit trail. `reset`, which removes the
-// folder, leaves them beside it.
+// Operators' acts without a database: it is being deleted, restored or repaired, or the command or tool server uses no
+// database. A file in the state folder keeps two lines per act, before and after it. The next start of a facilitator
+// over the folder adds them to its audit trail. `reset` removes the folder and keeps the file next to it.
 import { Clock, Effect, FileSystem, Path, Random } from "effect"
 import type { PlatformError } from "effect/PlatformError"
 import type { SqlError } from "effect/sql"
@@ -11,7 +10,7 @@ export const keptActsFile = "acts.jsonl"
 
 export type KeptAct = Omit<Act, "id" | "at"> & { readonly id: string; readonly at: string }
 
-/** The file in a folder, and the one that a reset left beside it. */
+/** The file in a folder, and the file that a reset kept. */
 const filesOf = (folder: string) =>
   Effect.map(Path.Path, (path) => [path.join(folder, keptActsFile), `${path.resolve(folder)}.${keptActsFile}`] as const)
 
@@ -22,7 +21,7 @@ const append = Effect.fnUntraced(function* (folder: string, act: KeptAct) {
   yield* files.writeFileString(file, `${JSON.stringify(act)}\n`, { flag: "a", mode: 0o600 })
 })
 
-/** Does an act between its two lines; one that cannot be recorded is not done. */
+/** Records a line, does the act, records its outcome. If the first line cannot be written, nothing is done. */
 export const keepAct =
   (folder: string, entry: AuditEntry) =>
   <A, E extends { readonly message: string }, R>(
@@ -71,7 +70,7 @@ export const addKeptActs = Effect.fnUntraced(function* (
   for (const file of yield* filesOf(folder)) yield* files.remove(file, { force: true })
 })
 
-/** Removes a folder in which a reset left nothing but the file; the file is then beside it. */
+/** Removes a folder that contains only the file, and keeps the file next to it. */
 export const leaveBeside = Effect.fnUntraced(function* (folder: string) {
   const files = yield* FileSystem.FileSystem
   if ((yield* files.readDirectory(folder)).join() !== keptActsFile) return

@@ -1,6 +1,6 @@
 // Requests for approval over HTTP, for a dashboard or another program of an operator: GET `/approvals` lists the open
-// ones, POST `/approvals/{id}` with `{decision: "approve" | "deny", reason?}` decides one, as an act of the audit trail.
-// Both require an operator's key. With an agent's own key an agent could approve its own payments.
+// ones, POST `/approvals/{id}` with `{decision: "approve" | "deny", reason?}` decides one. The decision is recorded as
+// an operator's act. Both require an operator's key. With an agent's own key an agent could approve its own payments.
 import { Data, Effect, type FileSystem, Option, type Path, Schema } from "effect"
 import { HttpRouter, type HttpServerRequest } from "effect/http"
 import { Server } from "../../../kernel/config/Server.ts"

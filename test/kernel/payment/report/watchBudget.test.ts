@@ -5,6 +5,8 @@ import { TestClock } from "effect/testing"
 import { Budget, type BudgetStatus } from "../../../../kernel/budget/Budget.ts"
 import { Limits } from "../../../../kernel/config/Limits.ts"
 import { Network } from "../../../../kernel/config/Network.ts"
+import { Database } from "../../../../kernel/database/Database.ts"
+import { DiskSpace } from "../../../../kernel/platform/DiskSpace.ts"
 import { StartupBanner } from "../../../../kernel/StartupBanner.ts"
 import { Schemes } from "../../../../kernel/payment/Scheme.ts"
 import { LedgerClock } from "../../../../kernel/ledger/LedgerClock.ts"
@@ -28,7 +30,8 @@ const watching = <A, E>(
     readonly warnings: Array<string>
   }) => Effect.Effect<A, E, StartupBanner>,
   unfunded?: string,
-  unwritable?: string
+  unwritable?: string,
+  freeBytes = 10_000_000_000
 ) => {
   const warnings: Array<string> = []
   let status = quiet
@@ -51,6 +54,8 @@ const watching = <A, E>(
       unfunded: Effect.sync(() => Option.fromUndefinedOr(unfunded)),
       unrecordable: Effect.sync(() => Option.fromUndefinedOr(unwritable))
     }),
+    layerTest(Database, { kind: "embedded", diskReserveBytes: 256_000_000 } as never),
+    Layer.succeed(DiskSpace, Effect.succeed({ folder: "/state", freeBytes })),
     Supervisor.layer,
     Logger.layer([logger])
   )
@@ -123,6 +128,19 @@ it.effect("reports at startup how many payments the budget covers", () =>
         { label: "fees", where: ["50 payments a day at least are paid for, 5 of one key (tollkeeper budget)"] }
       ])
     })
+  )
+)
+
+it.effect("reports at startup that the disk has room for fewer payments", () =>
+  watching(
+    () =>
+      Effect.gen(function* () {
+        const [line] = (yield* (yield* StartupBanner).read).lines
+        expect(line?.where[1]).toBe("the disk has room for some 40 payments; free some space in /state")
+      }),
+    undefined,
+    undefined,
+    256_400_000
   )
 )
 
