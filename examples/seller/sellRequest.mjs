@@ -7,8 +7,8 @@
 //   const sell = makeSell({ payTo, asset, amount, facilitator })
 //   export const GET = (request) => sell(request, () => ({ city: "Riga", celsius: 17 }))
 import { facilitators } from "./facilitators.mjs"
-import { facilitatorAt } from "./seller/outcome.mjs"
-import { answerWithheld, readPayment } from "./seller/sales.mjs"
+import { facilitatorAt } from "./outcome.mjs"
+import { answerWithheld, readPayment } from "./sales.mjs"
 import { memoryStore, soldOnce } from "./soldOnce.mjs"
 
 export { facilitatorAt }
