@@ -1,7 +1,7 @@
 // @ts-check
 // A seller for the Fetch API: one function from a `Request` to a `Response`. Hono, Next's app router, Workers, Deno and
-// Bun use it directly, and `node:http`, Express, Fastify and Koa through adapters. It handles the 402, verify, the work,
-// settle and the receipt. A payment's work is computed once and released for every repetition of its request
+// Bun use it directly, and `node:http`, Express, Fastify and Koa through adapters. It handles the 402, verify, the
+// work, settle and the receipt. A payment's work is computed once and released for every repetition of its request
 // (`soldOnce.mjs`).
 //
 //   const sell = makeSell({ payTo, asset, amount, facilitator })

@@ -2,8 +2,8 @@
 // programs of their READMEs against a real facilitator.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { execFile, spawn } from "node:child_process"
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { execFile, spawn, spawnSync } from "node:child_process"
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { isBuiltin } from "node:module"
 import { tmpdir } from "node:os"
 import { join, resolve, sep } from "node:path"
@@ -123,13 +123,29 @@ import { makeClient } from "@tollkeeper/client/api"
 import { openCheckpoint } from "@tollkeeper/receipts"
 const terms = { payTo: "G", asset: "C", amount: "1", facilitator: "http://127.0.0.1:4022" }
 export const handler = toNode((request) => makeSell(terms)(request, () => ({ celsius: 17 })))
-export const status: Promise<number> = pay("http://x", { secret: "S", maxAmount: 1n }).then(({ response }) => response.status)
+const options = { secret: "S", maxAmount: 1n }
+export const status: Promise<number> = pay("http://x", options).then(({ response }) => response.status)
 export const kinds: Promise<number> = makeClient({ url: "http://x" }).supported().then(({ kinds }) => kinds.length)
 export const size: Promise<number> = openCheckpoint("", {}).then(({ size }) => size)
 `
   expect(await complaints([...imports, ...used, consumer].join("\n"))).toBe("")
   expect(await complaints('import { makeSell } from "@tollkeeper/seller"\nmakeSell({ payTo: 5 })\n')).toContain("TS2")
 }, 120_000)
+
+const python = ["/usr/bin/python3", "python3"].find((one) => spawnSync(one, ["-c", "import pip, wheel"]).status === 0)
+if (python === undefined) console.log("left out: there is no python3 with pip and wheel here")
+
+it.runIf(python !== undefined)(
+  "install in Python too, with types",
+  async () => {
+    // The build writes into the folder of its sources.
+    cpSync(join(root, "examples", "python"), join(project, "python"), { recursive: true })
+    const offline = ["--no-index", "--no-build-isolation", "--no-deps", "--quiet", "--target", "site"]
+    await run(python!, ["-m", "pip", "install", ...offline, "./python"])
+    expect(readdirSync(join(project, "site", "tollkeeper_x402"))).toContain("py.typed")
+  },
+  120_000
+)
 
 /** A README's seller; ends with the Scope. */
 const sell = (env: Record<string, string>) =>
