@@ -63,6 +63,7 @@ import { SettlementEvents } from "./settlement/operators/SettlementEvents.ts"
 import { Settlements } from "./settlement/store/Settlements.ts"
 import { Sponsor } from "./settlement/sponsor/Sponsor.ts"
 import { startSweeps } from "./settlement/store/sweepEnded.ts"
+import { SponsorDrain } from "./settlement/sponsor/SponsorDrain.ts"
 import { SponsorTransactions } from "./settlement/sponsor/SponsorTransactions.ts"
 import * as SqlSettlements from "./settlement/store/SqlSettlements.ts"
 import { budgetContract } from "./budget/Budget.ts"
@@ -87,6 +88,7 @@ export const settlementContract = contract(
   OwnerTags,
   Sponsor,
   SponsorTransactions,
+  SponsorDrain,
   KeyRotation,
   OperatorAuditLog,
   LiveLimits
@@ -275,7 +277,7 @@ const settlement = define({
     budgetContract
   ],
   layer: Layer.effectDiscard(Effect.all([followWhileActive, startSweeps, startChannels()])).pipe(
-    Layer.provideMerge(KeyRotation.layer),
+    Layer.provideMerge(Layer.merge(KeyRotation.layer, SponsorDrain.layer)),
     Layer.provideMerge(
       Layer.mergeAll(
         Outcomes.layer,

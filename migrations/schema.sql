@@ -1724,9 +1724,9 @@ CREATE INDEX dashboard_incidents_minute ON public.dashboard_incidents USING btre
 
 CREATE INDEX dashboard_moves_ended ON public.dashboard_moves USING btree (at) WHERE (outcome <> 'asked'::text);
 
-CREATE INDEX kernel_account_sessions_account ON public.kernel_account_sessions USING btree (account) WHERE (ended_at IS NULL);
+CREATE INDEX kernel_account_sessions_account ON public.kernel_account_sessions USING btree (account, opened_at);
 
-CREATE INDEX kernel_account_sessions_source ON public.kernel_account_sessions USING btree (source, opened_at) WHERE (ended_at IS NULL);
+CREATE INDEX kernel_account_sessions_source ON public.kernel_account_sessions USING btree (source, opened_at);
 
 CREATE INDEX kernel_account_sessions_until ON public.kernel_account_sessions USING btree (until);
 

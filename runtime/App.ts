@@ -7,24 +7,29 @@ import type { Declared } from "../kernel/config/NetworkKeys.ts"
 import type { SettingsSource } from "../kernel/config/Settings.ts"
 import type { Catalogue } from "../kernel/plugin/Loader.ts"
 import { catalogue } from "../kernel/plugin/Plugin.ts"
-import { plugin as analytics } from "../plugins/analytics/plugin.ts"
+import { loadPlugin } from "./loadPlugin.ts"
 import { plugin as batchStore } from "../plugins/batch-store/plugin.ts"
 import { plugin as catalog } from "../plugins/catalog/plugin.ts"
-import { plugin as dashboard } from "../plugins/dashboard/plugin.ts"
-import { plugin as demo } from "../plugins/demo/plugin.ts"
 import { plugin as ledgerLocal } from "../plugins/ledger-local/plugin.ts"
 import { plugin as mcpTools } from "../plugins/mcp-tools/plugin.ts"
 import { plugin as mcpToolsPay } from "../plugins/mcp-tools-pay/plugin.ts"
-import { plugin as receipts } from "../plugins/receipts/plugin.ts"
-import { plugin as prepare } from "../plugins/prepare/plugin.ts"
-import { plugin as searchLexical } from "../plugins/search-lexical/plugin.ts"
-import { plugin as searchSemantic } from "../plugins/search-semantic/plugin.ts"
 import { plugin as webhooks } from "../plugins/webhooks/plugin.ts"
 import { plugin as x402Batch } from "../plugins/x402-batch/plugin.ts"
 import { plugin as x402BatchLocal } from "../plugins/x402-batch-local/plugin.ts"
 import { plugin as x402Exact } from "../plugins/x402-exact/plugin.ts"
 import { plugin as x402Upto } from "../plugins/x402-upto/plugin.ts"
 import { plugin as x402UptoLocal } from "../plugins/x402-upto-local/plugin.ts"
+
+// The optional ones: without one of them the rest works.
+const [analytics, dashboard, demo, prepare, receipts, searchLexical, searchSemantic] = await Promise.all([
+  loadPlugin("analytics", () => import("../plugins/analytics/plugin.ts")),
+  loadPlugin("dashboard", () => import("../plugins/dashboard/plugin.ts")),
+  loadPlugin("demo", () => import("../plugins/demo/plugin.ts")),
+  loadPlugin("prepare", () => import("../plugins/prepare/plugin.ts")),
+  loadPlugin("receipts", () => import("../plugins/receipts/plugin.ts")),
+  loadPlugin("search-lexical", () => import("../plugins/search-lexical/plugin.ts")),
+  loadPlugin("search-semantic", () => import("../plugins/search-semantic/plugin.ts"))
+])
 
 /**
  * Drivers and plugins that read the same settings. The embedded ledger starts before the driver that connects to it.

@@ -13,6 +13,7 @@ export const operatorFamilies = [
   "analytics",
   "webhooks",
   "keys",
+  "sponsor",
   "budget",
   "batch",
   "audit",

@@ -18,6 +18,7 @@ import { Within } from "./commands/CommandTarget.ts"
 import { limits } from "./commands/limits.ts"
 import { receipts } from "./commands/receipts.ts"
 import { settlements } from "./commands/settlements.ts"
+import { sponsor } from "./commands/sponsor.ts"
 import { toolsBudget } from "./commands/toolsBudget.ts"
 import { webhooks } from "./commands/webhooks.ts"
 import { type Asked, operatorFamilies, type OperatorFamily } from "./operatorWords.ts"
@@ -34,6 +35,7 @@ const byFamily = {
   analytics,
   webhooks,
   keys,
+  sponsor,
   budget,
   batch,
   audit,

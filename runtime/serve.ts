@@ -37,6 +37,8 @@ import { PluginStates } from "../kernel/plugin/PluginStates.ts"
 import { RouteClaims } from "../kernel/plugin/Routes.ts"
 import { Supervisor } from "../kernel/actor/Supervisor.ts"
 import { embeddedFolder, namesDatabase, namesNoDatabase } from "./answeredBy.ts"
+import { addKeptActs } from "../kernel/settlement/operators/keptActs.ts"
+import { OperatorAuditLog } from "../kernel/settlement/operators/OperatorAuditLog.ts"
 import { makeCatalogue } from "./App.ts"
 import * as FolderLock from "./platform/folderLock.ts"
 import { readDisk } from "./platform/nodeDisk.ts"
@@ -212,6 +214,8 @@ const listen = Effect.fnUntraced(function* (
 const run = Effect.fnUntraced(function* (options: ServeOptions) {
   const { profile } = options
   const services = yield* Loader.start(makeCatalogue(profile), profile.plugins)
+  const trail = Context.getOption(services, OperatorAuditLog)
+  if (Option.isSome(trail)) yield* addKeptActs(trail.value, options.stateFolder)
   const chosen = yield* (yield* ListenAt).chosen
   if (chosen !== undefined && Option.isSome(Context.getOption(services, Keys))) {
     return yield* new Loader.ProfileRefused({

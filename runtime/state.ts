@@ -17,6 +17,7 @@ import {
 } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
 import process from "node:process"
+import { keptActsFile } from "../kernel/settlement/operators/keptActs.ts"
 import { isProcess, startOf } from "./platform/folderLock.ts"
 
 /** Tollkeeper's entries of a state folder; nothing else in it is ever deleted. */
@@ -172,7 +173,9 @@ export const planReset = Effect.fnUntraced(function* (folder: string) {
   if (!existsSync(folder)) return undefined
   const refuse = (message: string) => new StateRefused({ message })
   if (!statSync(folder).isDirectory()) return yield* refuse(`${folder} is no folder; name one with --state DIR`)
-  const entries = yield* attempt(`${folder} cannot be read`, () => readdirSync(folder))
+  const entries = (yield* attempt(`${folder} cannot be read`, () => readdirSync(folder))).filter(
+    (name) => name !== keptActsFile
+  )
   if (entries.length > 0 && !entries.includes(MARK)) {
     const older = entries.includes("sponsor.seed") && entries.includes("database")
     const hint = older
@@ -195,6 +198,7 @@ export const carryOutReset = (folder: string, { entries, foreign }: Deletion) =>
   attempt(`${folder} cannot be deleted`, () => {
     for (const name of [...entries.filter((name) => name !== MARK), MARK])
       rmSync(join(folder, name), { recursive: true, force: true })
-    if (foreign.length === 0) rmSync(folder, { recursive: true, force: true })
+    const isEmpty = foreign.length === 0 && !existsSync(join(folder, keptActsFile))
+    if (isEmpty) rmSync(folder, { recursive: true, force: true })
     rmSync(join(dirname(folder), `${basename(folder)}.lock`), { force: true })
   })

@@ -280,10 +280,7 @@ export class BatchStellarClient {
     return BigInt(charged) > BigInt(known.charged) && !this.#mayBeSent(channelId, BigInt(charged))
   }
 
-  /**
-   * Whether a total may come from the voucher just sent. The buyer cannot see whether the seller accepted that
-   * voucher, and another one would pay twice for one request.
-   */
+  /** Whether a total may come from the voucher just sent, which the seller may have accepted: never pay it twice. */
   #mayBeSent(channelId: string, total: bigint): boolean {
     const { before, max } = this.#sent.get(channelId) ?? { before: 0n, max: 0n }
     return total > before && total <= max

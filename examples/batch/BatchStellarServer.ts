@@ -71,9 +71,7 @@ export interface BatchServerOptions {
   readonly withdrawDelay?: number
   /** How long we use the ledger's state of a channel before we read it again. Default 60 000. */
   readonly stateTtlMillis?: number
-  /**
-   * The announced minimum deposit, as a multiple of the price, at least the facilitator's. Default 10; it is enforced.
-   */
+  /** Enforced minimum deposit, a multiple of the price (default 10), at least the facilitator's own. */
   readonly minDepositTimes?: number
 }
 

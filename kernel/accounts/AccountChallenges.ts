@@ -12,7 +12,8 @@ import { AccountSignatures } from "./AccountSignatures.ts"
 
 /** How long a challenge may be answered. */
 const lifeMillis = 600_000
-const leftMillisMax = lifeMillis + clockSecondsMax * 1_000
+/** The longest that an answer to a challenge can be accepted after one was. */
+export const leftMillisMax = lifeMillis + clockSecondsMax * 1_000
 const challengeLengthMax = 600
 const hostForm = /^[a-z0-9.:[\]-]{1,255}$/
 /** The purpose of a challenge, as its sentence states it. */

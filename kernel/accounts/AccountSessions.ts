@@ -6,13 +6,13 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Base64Url, Hex } from "effect/encoding"
 import type { HttpServerRequest } from "effect/http"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { contract } from "../contract/Contract.ts"
 import { inTransaction } from "../database/Database.ts"
 import { clockSecondsMax, cookieOf, passesCsrfCheck, sessionCookie } from "../http/Sessions.ts"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { Crypto } from "../platform/Crypto.ts"
-import { type AccountAnswer, AccountChallenges } from "./AccountChallenges.ts"
+import { type AccountAnswer, AccountChallenges, leftMillisMax as challengeMillisMax } from "./AccountChallenges.ts"
 import { AccountSeal } from "./AccountSeal.ts"
 import { AccountSignatures } from "./AccountSignatures.ts"
 import { EndedSessions } from "./EndedSessions.ts"
@@ -35,9 +35,14 @@ const leftMillisMax = hoursMax * 3_600_000 + clockSecondsMax * 1_000
  * valid.
  */
 const ends = Effect.map(Clock.currentTimeMillis, (now) => ({ now: new Date(now), last: new Date(now + leftMillisMax) }))
-/** Maximum concurrent sessions from one address; the oldest is evicted, so that no account can exclude others. */
-const ofPlaceMax = 64
-/** Batch size for deleting ended sessions; a later sign-in deletes them. */
+/** Concurrent sessions of one account and from one address; a further one ends the oldest. */
+const openMax = { ofAccount: 16, ofPlace: 64 }
+/**
+ * Rows of one account, of one address and of all, below 1 KB each. A row stays while its challenge could be answered
+ * again, and beyond these a sign-in is refused.
+ */
+export const rowsMax = { ofAccount: 64, ofPlace: 1_024, ofAll: 20_000 }
+/** Batch size for deleting rows, which a later sign-in does. */
 const sweepMax = 200
 const cookieName = "tollkeeper_account"
 const tokenForm = /^[A-Za-z0-9_-]{32}\.[A-Za-z0-9_-]{43}$/
@@ -73,6 +78,7 @@ export class AccountSessions extends Context.Service<
       const crypto = yield* Crypto
       const challenges = yield* AccountChallenges
       const { isSeal, seal } = yield* AccountSeal
+      const record = makeRecord(sql)
       const digest = (text: string): string => Hex.encode(crypto.sha256(new TextEncoder().encode(text)))
 
       /** The digest of a request's token, if we issued the token. */
@@ -83,24 +89,6 @@ export class AccountSessions extends Context.Service<
         return isSeal(sealedFor(overTls), random!, sealed!) ? digest(token) : undefined
       }
 
-      const insert = Effect.fnUntraced(function* (answer: SignInAnswer, token: string, place: string, until: Date) {
-        const openedAt = new Date(yield* Clock.currentTimeMillis)
-        yield* sql`delete from kernel_account_sessions where challenge in (
-          select challenge from kernel_account_sessions where until < ${openedAt} limit ${sweepMax})`
-        const rows = yield* sql`insert into kernel_account_sessions ${sql.insert({
-          challenge: digest(answer.challenge),
-          token: digest(token),
-          account: answer.account,
-          source: place,
-          opened_at: openedAt,
-          until
-        })} on conflict (challenge) do nothing returning 1`
-        yield* sql`update kernel_account_sessions set ended_at = ${openedAt} where challenge in (
-          select challenge from kernel_account_sessions where source = ${place} and ended_at is null
-          order by opened_at desc offset ${ofPlaceMax})`
-        return rows.length === 1
-      })
-
       const open: AccountSessions["Service"]["open"] = Effect.fn("AccountSessions.open")(
         function* (answer, { overTls, source }) {
           const error = yield* challenges.errorOf({ ...answer, purpose: "session" })
@@ -108,8 +96,16 @@ export class AccountSessions extends Context.Service<
           const random = Base64Url.encode(crypto.randomBytes(24))
           const token = `${random}.${seal(sealedFor(overTls), random)}`
           const until = new Date((yield* Clock.currentTimeMillis) + hoursMax * 3_600_000)
-          const isNew = yield* inTransaction(insert(answer, token, seal("place", source), until))
-          if (!isNew) return "this challenge was answered already; ask for a new one"
+          const refused = yield* inTransaction(
+            record({
+              challenge: digest(answer.challenge),
+              token: digest(token),
+              account: answer.account,
+              place: seal("place", source),
+              until
+            })
+          )
+          if (refused !== undefined) return refused
           const cookie = sessionCookie(cookieName, { value: token, overTls, maxAgeSeconds: hoursMax * 3_600 })
           return { session: { account: answer.account, until }, cookie }
         },
@@ -146,6 +142,43 @@ export class AccountSessions extends Context.Service<
     Layer.provideMerge(AccountSignatures.layer)
   )
 }
+
+/** Records a session within the bounds; why it did not, or undefined. Runs in a transaction. */
+const makeRecord = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (session: {
+    readonly challenge: string
+    readonly token: string
+    readonly account: string
+    readonly place: string
+    readonly until: Date
+  }): Effect.fn.Return<string | undefined, SqlError.SqlError> {
+    const { account, challenge, place, token, until } = session
+    const openedAt = new Date(yield* Clock.currentTimeMillis)
+    const answerableSince = new Date(openedAt.getTime() - challengeMillisMax)
+    // Of a full table the oldest sessions make room.
+    yield* sql`delete from kernel_account_sessions where challenge in (
+      select challenge from kernel_account_sessions where until < ${openedAt}
+        or (opened_at < ${answerableSince} and (ended_at is not null
+          or (select count(*) from kernel_account_sessions) >= ${rowsMax.ofAll}))
+      order by opened_at limit ${sweepMax})`
+    const rows = yield* sql`insert into kernel_account_sessions (challenge, token, account, source, opened_at, until)
+      select ${challenge}, ${token}, ${account}, ${place}, ${openedAt}, ${until}
+      where (select count(*) from kernel_account_sessions where account = ${account}) < ${rowsMax.ofAccount}
+        and (select count(*) from kernel_account_sessions where source = ${place}) < ${rowsMax.ofPlace}
+        and (select count(*) from kernel_account_sessions) < ${rowsMax.ofAll}
+      on conflict (challenge) do nothing returning 1`
+    const excess = (of: Statement.Fragment, max: number) =>
+      sql`(select challenge from kernel_account_sessions where ${of} and ended_at is null
+        order by opened_at desc offset ${max})`
+    yield* sql`update kernel_account_sessions set ended_at = ${openedAt} where challenge in (
+      ${excess(sql`account = ${account}`, openMax.ofAccount)} union all
+      ${excess(sql`source = ${place}`, openMax.ofPlace)})`
+    if (rows.length === 1) return undefined
+    const [known] = yield* sql`select 1 from kernel_account_sessions where challenge = ${challenge}`
+    return known === undefined
+      ? "too many sign-ins of this account or address within a quarter of an hour; try again later"
+      : "this challenge was answered already; ask for a new one"
+  })
 
 export const accountsContract = contract(
   "accounts",

@@ -1,7 +1,8 @@
-// Signing out of a key's browser session. The session itself is a signed cookie and is not stored, so its end is a row.
-// From then on this replica refuses every copy of the cookie. Each other replica does so when it has read the row: on a
-// notification, or within five seconds. A replica that starts reads the rows before it serves. A row is deleted when
-// its session would have ended anyway, so there are at most as many rows as sign-outs in twelve hours.
+// Signing out of a key's browser session. The session itself is a signed cookie and stored nowhere, so its end is a
+// row: this replica refuses every copy of the cookie from then on, and each other replica as soon as it has read the
+// row, woken by a notification or within five seconds. A replica that starts reads the rows before it serves. A row
+// goes when its session would have ended anyway. A key has a bounded number of rows: beyond it, one row ends all of its
+// sessions so far.
 import { Clock, Context, Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -9,11 +10,13 @@ import { reconciler } from "../actor/Actor.ts"
 import { Database } from "../database/Database.ts"
 import { Facts } from "../facts/Facts.ts"
 import { Keys } from "../http/Keys.ts"
-import { Sessions } from "../http/Sessions.ts"
+import { endedName, Sessions } from "../http/Sessions.ts"
 
 /** Poll interval for a replica that does not receive the notifications of others. */
 const pollEvery = "5 seconds"
-/** Publications within this time share one read; most of them are payments. */
+/** Rows of one key. */
+export const ofKeyMax = 64
+/** Publications, most of which are payments, that are answered by one reading. */
 const gatherFor = "1 second"
 
 interface EndedRow {
@@ -43,7 +46,7 @@ export class EndedSessions extends Context.Service<
       const read = Effect.gen(function* () {
         const now = new Date(yield* Clock.currentTimeMillis)
         const rows = yield* sql<EndedRow>`select session, until from kernel_ended_sessions where until > ${now}`
-        sessions.setEnded(rows.map(({ session, until }) => ({ id: session, untilSeconds: until.getTime() / 1_000 })))
+        sessions.setEnded(rows.map(({ session, until }) => ({ name: session, untilSeconds: until.getTime() / 1_000 })))
       })
 
       if (kind === "embedded") yield* read
@@ -62,13 +65,23 @@ export class EndedSessions extends Context.Service<
       const end: EndedSessions["Service"]["end"] = Effect.fnUntraced(function* (request) {
         const session = sessions.named(request)
         if (session === undefined) return
-        sessions.setEnded([session])
-        const until = new Date(session.untilSeconds * 1_000)
+        const { untilSeconds } = session
+        const name = endedName(session, session.id)
+        sessions.setEnded([{ name, untilSeconds }])
         const now = new Date(yield* Clock.currentTimeMillis)
         yield* sql`delete from kernel_ended_sessions where until < ${now}`
-        // This is not a fact: it only wakes the other replicas in the same way.
-        yield* facts.publishedBy(sql`insert into kernel_ended_sessions ${sql.insert({ session: session.id, until })}
-          on conflict do nothing`)
+        const all = endedName(session, "*")
+        // Not a fact: it only wakes the other replicas as one does.
+        const [one] = yield* facts.publishedBy(sql<EndedRow>`with mine as (
+            select session from kernel_ended_sessions where session like ${endedName(session, "%")}),
+          ended as (insert into kernel_ended_sessions
+            ${sql.insert({ session: name, until: new Date(untilSeconds * 1_000) })} on conflict do nothing),
+          gone as (delete from kernel_ended_sessions where session in (select session from mine where session <> ${all})
+            and (select count(*) from mine) >= ${ofKeyMax} returning until)
+          insert into kernel_ended_sessions (session, until) select ${all}, max(until) from gone having count(*) > 0
+          on conflict (session) do update set until = greatest(kernel_ended_sessions.until, excluded.until)
+          returning session, until`)
+        if (one !== undefined) sessions.setEnded([{ name: all, untilSeconds: one.until.getTime() / 1_000 }])
       })
 
       return EndedSessions.of({ end })

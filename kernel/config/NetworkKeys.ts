@@ -30,6 +30,8 @@ export interface Declared {
   /** By name, `networks` with every contributed key in it. */
   readonly sections: ReadonlyMap<string, Section<unknown>>
   readonly networkKeys: ReadonlyArray<NetworkKeys<unknown>>
+  /** A plugin could not be loaded: a section that is not here may be its own. */
+  readonly isPartial?: boolean
 }
 
 /** Defines keys; they take effect once the plugin declares them. */

@@ -49,7 +49,7 @@ export class Settings extends Context.Service<
       Effect.gen(function* () {
         const known = declared()
         for (const key of Object.keys(source.tree)) {
-          if (known.sections.has(key)) continue
+          if (known.sections.has(key) || known.isPartial === true) continue
           const meant = suggestionSuffix(key, known.sections.keys())
           return yield* new SettingsRefused({ path: key, message: `no such section${meant}` })
         }

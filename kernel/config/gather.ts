@@ -8,7 +8,11 @@ import type { Section } from "./Setting.ts"
 
 /** Merges the declarations of a program's plugins. */
 export const gather = (
-  plugins: ReadonlyArray<{ readonly id: string; readonly settings?: ReadonlyArray<Declaration> }>
+  plugins: ReadonlyArray<{
+    readonly id: string
+    readonly settings?: ReadonlyArray<Declaration>
+    readonly isMissing?: true
+  }>
 ): Declared => {
   const sections = new Map<string, Section<unknown>>()
   const networkKeys: Array<NetworkKeys<unknown>> = []
@@ -20,5 +24,6 @@ export const gather = (
     }
   }
   const networks = networksSection(networkKeys)
-  return { sections: sections.set(networks.name, networks), networkKeys }
+  const isPartial = plugins.some(({ isMissing }) => isMissing === true)
+  return { sections: sections.set(networks.name, networks), networkKeys, isPartial }
 }

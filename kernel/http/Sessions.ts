@@ -91,9 +91,13 @@ export const isFromPage = (request: HttpServerRequest.HttpServerRequest): boolea
 export const passesCsrfCheck = (request: HttpServerRequest.HttpServerRequest): boolean =>
   request.method === "GET" || request.method === "HEAD" || isFromPage(request)
 
-/** A session that was signed out of: the random part of its cookie, and its original end. */
+/** The name of a key's session among ended ones; `*`: every session of that key that ends no later. */
+export const endedName = ({ principal, role }: Omit<Session, "untilSeconds">, id: string): string =>
+  `${role}.${principal}.${id}`
+
+/** A session that was signed out of, by `endedName`, and when it would have ended. */
 export interface EndedSession {
-  readonly id: string
+  readonly name: string
   readonly untilSeconds: number
 }
 
@@ -107,9 +111,9 @@ export class Sessions extends Context.Service<
     ) => Option.Option<{ readonly session: Session; readonly cookie: string }>
     /** The cookie that ends a session in the browser that has it. */
     readonly closed: (overTls: boolean) => string
-    /** The id and end of the session in a request's cookie, from any page; undefined without one. */
-    readonly named: (request: HttpServerRequest.HttpServerRequest) => EndedSession | undefined
-    /** Ends these sessions from now on, and drops those that have expired anyway. */
+    /** The session that a request's cookie is, from any page, and its random part; undefined without one. */
+    readonly named: (request: HttpServerRequest.HttpServerRequest) => (Session & { readonly id: string }) | undefined
+    /** From now on these sessions are none; those that ended by themselves are forgotten. */
     readonly setEnded: (ended: ReadonlyArray<EndedSession>) => void
     /** The session of a request. None without one, and None for a change that our pages did not send. */
     readonly of: (request: HttpServerRequest.HttpServerRequest) => Option.Option<Session>
@@ -141,20 +145,22 @@ export class Sessions extends Context.Service<
         })
       }
 
-      const read = ({ overTls, value }: SentCookie): Option.Option<Session & EndedSession> => {
-        const [, role, principal, until, id, mac] = form.exec(value) ?? []
+      const read = ({ overTls, value }: SentCookie): Option.Option<Session & { readonly id: string }> => {
+        const [, word, principal = "", until, id = "", mac] = form.exec(value) ?? []
+        const role = word as Role
         const left = Number(until) - nowSeconds()
         // A session with a longer life was opened while this machine's clock was ahead.
         if (mac === undefined || left <= 0 || left > hoursMax * 3_600 + clockSecondsMax) return Option.none()
-        if (ended.has(id!)) return Option.none()
+        const allUntil = ended.get(endedName({ role, principal }, "*")) ?? 0
+        // An earlier version recorded the random part alone.
+        if (Number(until) <= allUntil || ended.has(endedName({ role, principal }, id)) || ended.has(id))
+          return Option.none()
         const signed = signedOf(value.slice(0, value.lastIndexOf(".")), overTls)
         const given = bytesOf(mac)
         const proven = keys
-          .proofs(role as Role, principal!, signed)
+          .proofs(role, principal, signed)
           .filter((proof) => crypto.timingSafeEqual(bytesOf(Base64Url.encode(proof)), given))
-        return proven.length === 0
-          ? Option.none()
-          : Option.some({ role: role as Role, principal: principal!, untilSeconds: Number(until), id: id! })
+        return proven.length === 0 ? Option.none() : Option.some({ role, principal, untilSeconds: Number(until), id })
       }
 
       const sent = (request: HttpServerRequest.HttpServerRequest) =>
@@ -166,9 +172,11 @@ export class Sessions extends Context.Service<
         of: (request) => (passesCsrfCheck(request) ? sent(request) : Option.none()),
         named: (request) => Option.getOrUndefined(sent(request)),
         setEnded: (sessions) => {
-          for (const { id, untilSeconds } of sessions) ended.set(id, untilSeconds)
+          for (const { name, untilSeconds } of sessions) ended.set(name, Math.max(untilSeconds, ended.get(name) ?? 0))
           const now = nowSeconds()
-          for (const [id, untilSeconds] of ended) if (untilSeconds <= now) ended.delete(id)
+          const isCovered = (name: string, until: number) =>
+            !name.endsWith("*") && until <= (ended.get(`${name.slice(0, name.lastIndexOf("."))}.*`) ?? 0)
+          for (const [name, until] of ended) if (until <= now || isCovered(name, until)) ended.delete(name)
         }
       })
     })

@@ -43,6 +43,8 @@ export interface Plugin<out Id extends string, in Out, out E, out R, out Needs e
   /** The plugin's sections of settings and keys of each network; absent: none. */
   readonly settings?: ReadonlyArray<Declaration>
   readonly layer: Layer.Layer<Out, E, R>
+  /** Its module could not be loaded, so its settings are not known; its Layer fails. */
+  readonly isMissing?: true
 }
 
 export type AnyPlugin = Plugin<string, never, any, any, ReadonlyArray<AnyContract>>

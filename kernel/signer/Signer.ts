@@ -1,15 +1,12 @@
 // The signer signs the transactions that this program builds, and refuses everything else, from any caller. A
-// settlement is one contract call on one of our channels. It contains neither a source, a memo nor any account of ours.
-// A ledger and the fee ceilings bound it, and its only further signer may be the hash with the preimage that comes with
-// it. A fee bump is the sponsor's, around exactly such a settlement. The sponsor's own transactions only create, fund
-// or merge our channels. A settlement is one contract call on one of our channels. It has no source, no memo and none
-// of our own accounts anywhere in it, is bounded by a ledger and the fee ceilings, and has no further signer except the
-// hash whose preimage comes with it. A fee bump is the sponsor's, around exactly such a settlement. The sponsor's own
-// transactions only create, fund or merge our channels. A refusal here is a bug or an attack, so it is a defect; it
-// names the violated rule and never the content. Sponsor and channels may change while the process runs (a rotation),
-// so addresses must be read on each use; a remote key that does not sign leaves everything open. A call that a scheme
-// registered may hold the sponsor at one argument; its authorization of that call is signed here too
-// (`ownAuthorization.ts`).
+// settlement is one contract call on one of our channels. It has no source, no memo and none of our own accounts
+// anywhere in it, is bounded by a ledger and the fee ceilings, and has no further signer except the hash whose preimage
+// comes with it. A fee bump is the sponsor's, around exactly such a settlement. The sponsor's own transactions only
+// create, fund or merge our channels, or move a former sponsor's balance to the operator's account. A refusal here is a
+// bug or an attack, so it is a defect; it names the violated rule and never the content. Sponsor and channels may change
+// while the process runs (a rotation), so addresses must be read on each use; a remote key that does not sign leaves
+// everything open. A call that a scheme registered may hold the sponsor at one argument; its authorization of that call
+// is signed here too (`ownAuthorization.ts`).
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { Hex } from "effect/encoding"
@@ -202,13 +199,13 @@ const signSponsor = Effect.fnUntraced(function* (house: House, transaction: Tran
   if (sourceOf(transaction) !== vault.sponsor) return yield* refuse("a sponsor transaction of another account")
   if (BigInt(transaction.fee) > sponsorStroopsPerOperationMax * BigInt(transaction.operations.length))
     return yield* refuse("a sponsor transaction whose fee is above its ceiling")
-  const merged: Array<string> = []
+  const signing: Array<string> = []
   for (const operation of transaction.operations) {
-    const error = sponsorError(operation, vault, merged)
+    const error = sponsorError(operation, vault, signing)
     if (error !== undefined) return yield* refuse(error)
   }
   const hash = transactionHash(crypto, networkId, transaction)
-  const signatures = yield* Effect.forEach([vault.sponsor, ...new Set(merged)], (address) =>
+  const signatures = yield* Effect.forEach([vault.sponsor, ...new Set(signing)], (address) =>
     signAs(house, address, hash)
   )
   return { envelope: encodeEnvelope(withSignatures(transaction, signatures)), hash: Hex.encode(hash) }
@@ -353,8 +350,8 @@ const conditionError = (transaction: Transaction, signer?: Uint8Array): string |
   return plain ? undefined : "a channel's transaction with further conditions"
 }
 
-/** The error of one of the sponsor's own operations, if any; merged accounts are collected. */
-const sponsorError = (operation: Operation, vault: Accounts, merged: Array<string>): string | undefined => {
+/** The error of one of the sponsor's own operations, if any; accounts that have to sign it are collected. */
+const sponsorError = (operation: Operation, vault: Accounts, signing: Array<string>): string | undefined => {
   const read = readSponsorOperation(operation)
   if (read === undefined) return "an operation the sponsor has no business with"
   const isChannel = (address: string) => vault.channels.includes(address)
@@ -366,10 +363,13 @@ const sponsorError = (operation: Operation, vault: Accounts, merged: Array<strin
     case "Fund":
       return isOwn && isChannel(chore.account) ? undefined : "a payment that does not fund a channel of ours"
     case "Merge":
-      merged.push(chore.account)
+      signing.push(chore.account)
       return isChannelOfOurs(vault, chore.account) && chore.into === vault.sponsor
         ? undefined
         : "a merge that is not of a channel into the sponsor"
+    case "Drain":
+      signing.push(chore.account)
+      return vault.formerSponsors.includes(chore.account) ? undefined : "a payment of an account that is in use"
   }
 }
 

@@ -158,6 +158,13 @@ export type SponsorOperation =
   | { readonly _tag: "Fund"; readonly account: string; readonly amountStroops: bigint }
   /** The account transfers its balance to the sponsor and ends. Needs the account's signature too. */
   | { readonly _tag: "Merge"; readonly account: string; readonly into: string }
+  /** A former sponsor's balance goes to an account of the operator's. Needs the former sponsor's signature too. */
+  | { readonly _tag: "Drain"; readonly account: string; readonly to: string; readonly amountStroops: bigint }
+
+const nativePayment = (destination: string, amount: bigint) => ({
+  type: operationKind.payment,
+  paymentOp: { destination: accountOf(destination), asset: { type: assetKind.native }, amount }
+})
 
 const sponsorOperation = (operation: SponsorOperation): Operation => {
   switch (operation._tag) {
@@ -172,14 +179,12 @@ const sponsorOperation = (operation: SponsorOperation): Operation => {
     case "Fund":
       return {
         sourceAccount: null,
-        body: {
-          type: operationKind.payment,
-          paymentOp: {
-            destination: accountOf(operation.account),
-            asset: { type: assetKind.native },
-            amount: operation.amountStroops
-          }
-        }
+        body: nativePayment(operation.account, operation.amountStroops)
+      } as unknown as Operation
+    case "Drain":
+      return {
+        sourceAccount: accountOf(operation.account),
+        body: nativePayment(operation.to, operation.amountStroops)
       } as unknown as Operation
     case "Merge":
       return {
@@ -307,10 +312,12 @@ export const readSponsorOperation = ({
       }
     }
     case operationKind.payment: {
-      const { amount, asset, destination } = body.paymentOp
-      return asset.type === assetKind.native
-        ? { source, operation: { _tag: "Fund", account: accountText(destination), amountStroops: amount } }
-        : undefined
+      const { amount: amountStroops, asset, destination } = body.paymentOp
+      if (asset.type !== assetKind.native) return undefined
+      const to = accountText(destination)
+      return source === undefined
+        ? { source, operation: { _tag: "Fund", account: to, amountStroops } }
+        : { source, operation: { _tag: "Drain", account: source, to, amountStroops } }
     }
     case operationKind.accountMerge:
       return { source, operation: { _tag: "Merge", account: source ?? "", into: accountText(body.destination) } }

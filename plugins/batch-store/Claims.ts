@@ -52,6 +52,14 @@ export interface Lost {
   readonly isRecent: boolean
 }
 
+/** A receiver whose claimed amounts could not be paid out; the settle is repeated later. */
+export interface Unpaid {
+  readonly principal: string
+  readonly receiver: string
+  readonly token: string
+  readonly reason: string
+}
+
 /** A seller's channel with something to claim, and its newest voucher. */
 export interface Watched {
   readonly principal: string
@@ -73,6 +81,8 @@ export const claimsOf = (payload: OpenClaim["payload"]): ReadonlyArray<unknown> 
 export const watchedMax = 500
 /** Groups that one turn records claims of. */
 const groupsMax = 100
+/** Receivers in one answer of `unpaid`. */
+const unpaidMax = 20
 /** Claims that one turn submits. */
 const submitsMax = 100
 /** Pause after a failed settle. */
@@ -102,6 +112,8 @@ export class Claims extends Context.Service<
       state: KnownChannel["state"]
     ) => Sql<void>
     readonly lost: (network: string) => Sql<ReadonlyArray<Lost>>
+    /** At most `unpaidMax`. */
+    readonly unpaid: (network: string) => Sql<ReadonlyArray<Unpaid>>
     readonly withdrawals: (network: string) => Sql<Withdrawals>
     readonly forget: (keepMillis: number) => Sql<number>
   }
@@ -136,6 +148,11 @@ export class Claims extends Context.Service<
           sql<Lost>`select token, count(*)::int as channels, sum(lost)::text as amount,
               bool_or(lost_at > clock_timestamp() - interval '1 day') as "isRecent"
             from batch_store_channels where network = ${network} and lost > 0 group by token order by token`,
+        // An open settle carries the reason of the one that failed before it.
+        unpaid: (network) =>
+          sql<Unpaid>`select principal, receiver, token, min(reason) as reason from batch_store_claims
+            where state = 'open' and network = ${network} and kind = 'settle' and reason is not null
+            group by principal, receiver, token order by min(id) limit ${unpaidMax}`,
         withdrawals: (network) =>
           Effect.map(
             sql<Withdrawals>`select count(*)::int as unanswered,
@@ -194,8 +211,9 @@ const makeRecording = (sql: SqlClient.SqlClient): Pick<Claims["Service"], "due" 
 
 /** Claimed amounts stay in the contract until they are settled. This records the settle again for a later turn. */
 const settleLater = (sql: SqlClient.SqlClient, id: bigint) =>
-  Effect.asVoid(sql`insert into batch_store_claims (principal, network, kind, receiver, token, payload, begun_at)
-    select principal, network, kind, receiver, token, payload,
+  Effect.asVoid(sql`insert into batch_store_claims
+      (principal, network, kind, receiver, token, payload, reason, begun_at)
+    select principal, network, kind, receiver, token, payload, reason,
       clock_timestamp() + make_interval(secs => ${settlePauseSeconds}::float8)
     from batch_store_claims where id = ${id}`)
 

@@ -51,6 +51,12 @@ const batchStore = section("batch_store", "Payment channels of sellers that keep
     unit: "s",
     doc: "How often channels with something to claim are read for withdrawals; the shortest delay is 900 s."
   }),
+  channels_per_key_max: integer({
+    default: 20_000,
+    min: 1,
+    max: 10_000_000,
+    doc: "Channels of one key that are kept, about 2 KB each; beyond them a new channel is refused."
+  }),
   keep_days: integer({
     default: 30,
     min: 1,
@@ -69,6 +75,7 @@ export interface ConfigValues {
   readonly claimsMax: number
   readonly pollSeconds: number
   readonly watchMillis: number
+  readonly channelsMax: number
   readonly keepMillis: number
 }
 
@@ -94,6 +101,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
         claimsMax: values.claims_per_transaction,
         pollSeconds: values.poll_seconds,
         watchMillis: values.watch_seconds * 1_000,
+        channelsMax: values.channels_per_key_max,
         keepMillis: values.keep_days * 86_400_000
       })
     })

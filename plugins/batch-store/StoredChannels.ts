@@ -14,9 +14,15 @@ export interface Place {
   readonly network: string
 }
 
+export interface ReserveOptions {
+  readonly ttlSeconds: number
+  /** Rows of the principal, beyond which a channel without a record is not taken. */
+  readonly channelsMax: number
+}
+
 export interface Reserved {
-  readonly status: "reserved" | "charged" | "busy" | "stale"
-  /** Undefined for a channel without a record if the voucher is below the claimed amount. */
+  readonly status: "reserved" | "charged" | "busy" | "stale" | "full"
+  /** Undefined for a channel without a record if the voucher is below the claimed amount, or there are too many. */
   readonly channel: ChannelRecord | undefined
 }
 
@@ -40,6 +46,9 @@ export interface HeldRefund {
   readonly expiresAt: number
 }
 
+/** Tokens for which one principal has a policy. */
+const policiesMax = 64
+
 /** Channels in one page of `list`. */
 export const pageMax = 200
 
@@ -47,7 +56,7 @@ export class StoredChannels extends Context.Service<
   StoredChannels,
   {
     /** Of a channel that has the store's key as its authorizer. */
-    readonly reserve: (place: Place, asked: Reserve, ttlSeconds: number) => Sql<Reserved>
+    readonly reserve: (place: Place, asked: Reserve, options: ReserveOptions) => Sql<Reserved>
     readonly charge: (place: Place, asked: Charge) => Sql<Charged>
     /**
      * Records a refund of at most the uncharged amount before it is signed. Returns the record, or undefined if the
@@ -68,7 +77,8 @@ export class StoredChannels extends Context.Service<
     readonly hasCharged: (place: Place, channelId: string, signature: string) => Sql<boolean>
     /** At most `pageMax` by id, after `after`. */
     readonly list: (place: Place, after: string) => Sql<ReadonlyArray<ChannelRecord>>
-    readonly setPolicy: (place: Place, token: string, policy: Policy) => Sql<void>
+    /** False when the principal has policies of too many tokens. */
+    readonly setPolicy: (place: Place, token: string, policy: Policy) => Sql<boolean>
     /**
      * Deletes charges older than that, and channels that had no request since and have all charges claimed. Returns the
      * number deleted.
@@ -114,10 +124,15 @@ export class StoredChannels extends Context.Service<
             where principal = ${principal} and network = ${network} and channel_id > ${after}
             order by channel_id limit ${pageMax}`,
         setPolicy: ({ network, principal }, token, { claimAt, claimEverySeconds }) =>
-          Effect.asVoid(sql`insert into batch_store_policies (principal, network, token, claim_every_seconds, claim_at)
-            values (${principal}, ${network}, ${token}, ${claimEverySeconds}, ${claimAt ?? null}::numeric)
-            on conflict (principal, network, token) do update
-            set claim_every_seconds = excluded.claim_every_seconds, claim_at = excluded.claim_at`),
+          Effect.map(
+            sql`insert into batch_store_policies (principal, network, token, claim_every_seconds, claim_at)
+              select ${principal}, ${network}, ${token}, ${claimEverySeconds}::bigint, ${claimAt ?? null}::numeric
+              where (select count(*) from batch_store_policies where principal = ${principal} and token <> ${token})
+                < ${policiesMax}
+              on conflict (principal, network, token) do update
+              set claim_every_seconds = excluded.claim_every_seconds, claim_at = excluded.claim_at returning 1`,
+            ({ length }) => length === 1
+          ),
         // A buyer that returns to a deleted channel signs above the claimed amount, which equals everything that was
         // charged.
         forget: (keepMillis) =>
@@ -141,6 +156,8 @@ interface Parts {
   readonly columns: Statement.Fragment
   readonly of: (place: Place, channelId: string) => Statement.Fragment
   readonly wasCharged: (place: Place, channelId: string, payment: string) => Statement.Fragment
+  /** Whether the principal has this many channels; counts no further. */
+  readonly isFull: (principal: string, channelsMax: number) => Statement.Fragment
   readonly get: (place: Place, channelId: string) => Sql<ChannelRecord | undefined>
   readonly read: (
     place: Place,
@@ -172,6 +189,10 @@ const makeParts = (sql: SqlClient.SqlClient): Parts => {
   const wasCharged = ({ network, principal }: Place, channelId: string, payment: string) =>
     sql`exists (select 1 from batch_store_charges d where d.principal = ${principal} and d.network = ${network}
       and d.channel_id = ${channelId} and d.payment = ${payment})`
+
+  const isFull: Parts["isFull"] = (principal, channelsMax) =>
+    sql`(select count(*) from (select 1 from batch_store_channels where principal = ${principal}
+      limit ${channelsMax}) counted) >= ${channelsMax}`
 
   const get = (place: Place, channelId: string) =>
     Effect.map(
@@ -210,14 +231,15 @@ const makeParts = (sql: SqlClient.SqlClient): Parts => {
           withdraw_requested_at = ${state.withdrawRequestedAt}, refund_nonce = ${state.refundNonce}::numeric,
           refund_amount = ${heldAt(state)}, synced_at = clock_timestamp()`
 
-  return { columns, of, wasCharged, get, read, stateOf, heldAt }
+  return { columns, of, wasCharged, isFull, get, read, stateOf, heldAt }
 }
 
-const makeReserve = (sql: SqlClient.SqlClient, { columns, heldAt, read, stateOf, wasCharged }: Parts) => {
+const makeReserve = (sql: SqlClient.SqlClient, parts: Parts) => {
+  const { columns, heldAt, isFull, of, read, stateOf, wasCharged } = parts
   const reserve = Effect.fnUntraced(function* (
     place: Place,
     asked: Reserve,
-    ttlSeconds: number
+    options: ReserveOptions
   ): Effect.fn.Return<Reserved, SqlError.SqlError> {
     const { channelConfig, payment, price, state, voucher } = asked
     const { channelId, maxClaimableAmount: max, signature } = voucher
@@ -237,8 +259,10 @@ const makeReserve = (sql: SqlClient.SqlClient, { columns, heldAt, read, stateOf,
         ${max}::numeric, ${signature},
         ${ledger.balance}::numeric, ${ledger.totalClaimed}::numeric, ${ledger.withdrawRequestedAt},
         ${ledger.refundNonce}::numeric, case when ${state !== undefined} then clock_timestamp() end, ${payment},
-        ${max}::numeric, ${signature}, clock_timestamp() + make_interval(secs => ${ttlSeconds}::float8)
+        ${max}::numeric, ${signature}, clock_timestamp() + make_interval(secs => ${options.ttlSeconds}::float8)
       where not ${wasCharged(place, channelId, payment)} and not ${isBelowClaimed}::boolean
+        and (exists (select 1 from batch_store_channels c where ${of(place, channelId)})
+          or not ${isFull(place.principal, options.channelsMax)})
       on conflict (principal, network, channel_id) do update set pending_payment = excluded.pending_payment,
         pending_max = excluded.pending_max, pending_signature = excluded.pending_signature,
         pending_until = excluded.pending_until, requested_at = clock_timestamp(),
@@ -256,8 +280,12 @@ const makeReserve = (sql: SqlClient.SqlClient, { columns, heldAt, read, stateOf,
     if (reserved !== undefined) return { status: "reserved", channel: reserved }
     const found = yield* read(place, channelId, payment)
     if (found === undefined && isBelowClaimed) return { status: "stale", channel: undefined }
-    // Deleted in between: the request may come again.
-    if (found === undefined) return yield* reserve(place, asked, ttlSeconds)
+    if (found === undefined) {
+      const [full] = yield* sql`select 1 where ${isFull(place.principal, options.channelsMax)}`
+      if (full !== undefined) return { status: "full", channel: undefined }
+      // Deleted in between: the request may come again.
+      return yield* reserve(place, asked, options)
+    }
     const { channel, isCharged } = found
     if (isCharged) return { status: "charged", channel }
     const known = larger(BigInt(channel.chargedCumulativeAmount), BigInt(ledger.totalClaimed))

@@ -41,6 +41,9 @@ const unsigned = json(
   },
   { status: 403 }
 )
+const limited = (what: string) =>
+  json({ error: "forbidden", details: [`this key has reached its limit of ${what}`] }, { status: 403 })
+const full = limited("channels (batch_store.channels_per_key_max)")
 const invalid = (...details: ReadonlyArray<string>) => json({ error: "invalid_request", details }, { status: 400 })
 /** A record must stay claimable, so a voucher that the ledger would refuse never replaces a valid one. */
 const unverified = invalid("voucher: not of this channel, or not signed by its payerAuthorizer")
@@ -146,7 +149,7 @@ const makeRefund = Effect.gen(function* () {
 /** Operations that a buyer's request performs on its channel. */
 const makeDecisions = Effect.gen(function* () {
   const answered = ({ channel, status }: Reserved | Charged) =>
-    decided({ status, ...(channel === undefined ? {} : { channel }) })
+    status === "full" ? full : decided({ status, ...(channel === undefined ? {} : { channel }) })
   const config = yield* Config
   const channels = yield* StoredChannels
   const authorizer = yield* Authorizer
@@ -158,8 +161,11 @@ const makeDecisions = Effect.gen(function* () {
       if (own === undefined) return Effect.succeed(unsigned)
       if (asked.channelConfig.receiverAuthorizer !== own) return Effect.succeed(elsewhere)
       if (!authorizer.isVoucher(asked.channelConfig, asked.voucher)) return Effect.succeed(unverified)
-      const seconds = Math.min(config.reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds))
-      return Effect.map(channels.reserve(place, asked, seconds), answered)
+      const options = {
+        ttlSeconds: Math.min(config.reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds)),
+        channelsMax: config.channelsMax
+      }
+      return Effect.map(channels.reserve(place, asked, options), answered)
     }),
     keyed(routes.charge, (place, { network: _, ...asked }) => Effect.map(channels.charge(place, asked), answered)),
     keyed(routes.release, (place, { channelId, payment }) =>
@@ -203,7 +209,9 @@ const makeRecords = Effect.gen(function* () {
       })
     ),
     keyed(routes.policy, (place, { claimAt, claimEverySeconds, token }) =>
-      Effect.as(channels.setPolicy(place, token, { claimEverySeconds, claimAt }), decided({ status: "set" }))
+      Effect.map(channels.setPolicy(place, token, { claimEverySeconds, claimAt }), (isSet) =>
+        isSet ? decided({ status: "set" }) : limited("policies")
+      )
     )
   ]
 })

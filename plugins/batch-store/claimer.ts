@@ -13,9 +13,10 @@ import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Leases } from "../../kernel/settlement/Leases.ts"
 import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { measure } from "../../kernel/telemetry/Measure.ts"
+import { KnownChannels } from "../x402-batch/contract.ts"
 import { Authorizer } from "./Authorizer.ts"
 import { claimPayment, claimPrincipal } from "./claimPayment.ts"
-import { Claims, claimsOf, type Due, type Lost, type OpenClaim, type Withdrawals } from "./Claims.ts"
+import { Claims, claimsOf, type Due, type Lost, type OpenClaim, type Unpaid, type Withdrawals } from "./Claims.ts"
 import { Config } from "./Config.ts"
 import { metrics } from "./metrics.ts"
 import { watchWithdrawals } from "./watchWithdrawals.ts"
@@ -98,11 +99,46 @@ const makeRecordDue = Effect.gen(function* () {
   })
 })
 
+interface Owed extends Unpaid {
+  /** Atomic units. */
+  readonly amount: bigint
+}
+
+/** Receivers that could not be paid. The amounts are on the ledger, and are read again at the pace of the watch. */
+const makeReadUnpaid = Effect.gen(function* () {
+  const claims = yield* Claims
+  const { watchMillis } = yield* Config
+  const known = yield* KnownChannels
+  const network = yield* Network
+  const symbolOf = (token: string) => network.assets.get(token)?.symbol ?? "other"
+  let [unpaid, readAt]: [ReadonlyArray<Owed>, number] = [[], -Infinity]
+
+  return Effect.gen(function* () {
+    const now = yield* monotonicMillis
+    const found = yield* claims.unpaid(network.id)
+    if (now - readAt < watchMillis && found.length === unpaid.length) return unpaid
+    unpaid = yield* Effect.forEach(found, (one) =>
+      Effect.map(known.owed(one.receiver, one.token), (amount) => ({ ...one, amount }))
+    )
+    readAt = now
+    for (const symbol of new Set([...network.assets.keys(), ...unpaid.map(({ token }) => token)].map(symbolOf))) {
+      const amounts = unpaid.filter(({ token }) => symbolOf(token) === symbol).map(({ amount }) => Number(amount))
+      const sum = amounts.reduce((total, one) => total + one, 0)
+      yield* measure(metrics.unpaid, sum, { asset: symbol })
+    }
+    return unpaid
+  }).pipe(
+    Effect.catchTag("LedgerUnavailable", (error) =>
+      Effect.as(Effect.logDebug("the unpaid amounts were not read", error), unpaid)
+    )
+  )
+})
+
 /**
  * Operators must see an unanswered withdrawal, because only the rest of its delay is left to act. For one day they also
  * see the amount lost to a withdrawal that ended.
  */
-const reportOf = ({ firstEndsAt, unanswered }: Withdrawals, lost: ReadonlyArray<Lost>) => {
+const reportOf = ({ firstEndsAt, unanswered }: Withdrawals, lost: ReadonlyArray<Lost>, unpaid: ReadonlyArray<Owed>) => {
   const endsAt = new Date((firstEndsAt ?? 0) * 1_000).toISOString()
   const details = [
     ...(unanswered === 0
@@ -112,11 +148,16 @@ const reportOf = ({ firstEndsAt, unanswered }: Withdrawals, lost: ReadonlyArray<
       .filter(({ isRecent }) => isRecent)
       .map(
         ({ amount, channels, token }) => `payers have withdrawn ${amount} of ${token}, charged in ${channels} channels`
-      )
+      ),
+    ...unpaid.map(
+      ({ amount, principal, reason, receiver, token }) =>
+        `${amount} of ${token}, claimed for ${receiver} of ${principal}, is not paid out: ${reason}`
+    )
   ]
   const figures = {
     withdrawalsUnanswered: unanswered,
-    channelsLost: lost.reduce((sum, { channels }) => sum + channels, 0)
+    channelsLost: lost.reduce((sum, { channels }) => sum + channels, 0),
+    receiversUnpaid: unpaid.length
   }
   return details.length === 0
     ? { state: "ready" as const, figures }
@@ -131,9 +172,11 @@ export const startClaimer = Effect.gen(function* () {
   const network = yield* Network
   const submit = yield* makeSubmit
   const recordDue = yield* makeRecordDue
+  const readUnpaid = yield* makeReadUnpaid
   const watch = yield* watchWithdrawals
   let withdrawals: Withdrawals = { unanswered: 0, firstEndsAt: null }
   let lost: ReadonlyArray<Lost> = []
+  let unpaid: ReadonlyArray<Owed> = []
   let watchedAt = -Infinity
 
   const watchWhenDue = Effect.gen(function* () {
@@ -144,6 +187,7 @@ export const startClaimer = Effect.gen(function* () {
   })
 
   const report = Effect.gen(function* () {
+    unpaid = yield* readUnpaid
     withdrawals = yield* claims.withdrawals(network.id)
     lost = yield* claims.lost(network.id)
     for (const { amount, token } of lost)
@@ -170,6 +214,6 @@ export const startClaimer = Effect.gen(function* () {
   yield* reconciler({ id: "batch-store-forget", every: "1 hour", turn: claims.forget(keepMillis) })
   yield* health.register(
     "batch-store",
-    Effect.sync(() => reportOf(withdrawals, lost))
+    Effect.sync(() => reportOf(withdrawals, lost, unpaid))
   )
 })

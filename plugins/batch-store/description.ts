@@ -43,7 +43,7 @@ const post = <Body extends Schema.Constraint>(
       ...errors({
         400: "`invalid_request`, with a sentence for each issue.",
         401: "A bearer key is required.",
-        403: "`forbidden`: no API keys, or no secret to sign with, are configured.",
+        403: "`forbidden`: no API keys, or no secret to sign with, are configured, or the key has reached a limit.",
         ...more,
         503: "The database is unavailable."
       })

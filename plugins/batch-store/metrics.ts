@@ -16,6 +16,11 @@ export const metrics = {
     labels: ["asset"],
     help: "What was charged, not claimed in time and withdrawn by payers, atomic units of the asset."
   }),
+  unpaid: gauge("tollkeeper_batch_store_unpaid_units", {
+    unit: "count",
+    labels: ["asset"],
+    help: "What was claimed for receivers and could not be paid out, atomic units of the asset."
+  }),
   overdue: gauge("tollkeeper_batch_store_withdrawal_seconds_left", {
     unit: "seconds",
     help: "Time left to claim the channel whose withdrawal ends first; 0 when none is unanswered or its time is over."

@@ -91,8 +91,24 @@ const stateAfter = Effect.fnUntraced(function* (at: BatchContract, payload: Ledg
   }
 })
 
+/** Gives other plugins what this process knows of channels and receivers. */
+const giveReadings = Effect.fnUntraced(function* (states: ChannelStates["Service"], vouchers: Vouchers) {
+  const known = yield* KnownChannels
+  known.readBy(
+    () =>
+      states.known().flatMap(({ channelId, state }) => {
+        const config = vouchers.configOf(channelId)
+        return config === undefined || state === undefined ? [] : [{ channelId, config, state }]
+      }),
+    (receiver, token) =>
+      Effect.map(states.receiver(receiver, token), (read) =>
+        read === undefined ? 0n : read.totalClaimed - read.totalSettled
+      )
+  )
+})
+
 const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
-  const { depositMin, fitsBudget } = yield* makeDepositTerms(at.address)
+  const { depositMin, fitsBudget, receiverError } = yield* makeDepositTerms(at.address)
   const services = yield* Effect.context<ChannelStates | Crypto | LedgerClock | LedgerRpc | Limits | Network | Signer>()
   const clock = yield* LedgerClock
   const signer = yield* Signer
@@ -100,14 +116,9 @@ const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
   const { authorization, formerKeys, note, noteSettle, noteSwept, payloadOf } = makeReading(at, vouchers)
   const keyOf = (payment: Payment) => Option.getOrUndefined(authorization(payment))?.key
   const { hasCharged, heldFor, sign } = yield* Delegates
-  const context = { at, vouchers, keyOf, noteSwept, sign, depositMin, fitsBudget }
+  const context = { at, vouchers, keyOf, noteSwept, sign, depositMin, fitsBudget, receiverError }
   const states = yield* ChannelStates
-  ;(yield* KnownChannels).readBy(() =>
-    states.known().flatMap(({ channelId, state }) => {
-      const config = vouchers.configOf(channelId)
-      return config === undefined || state === undefined ? [] : [{ channelId, config, state }]
-    })
-  )
+  yield* giveReadings(states, vouchers)
   const verifyVoucher = makeVerifyVoucher({ contract: at.address, vouchers, states, hasCharged, isOurs: signer.isOurs })
   yield* clock.subscribe(Effect.map(clock.status, ({ time }) => note(time?.sequence ?? 0)))
   const batch: Scheme = {

@@ -1,7 +1,8 @@
 // The channels that this process has in use, as of the newest ledger that it read, for operators: also those of
 // sellers that keep their records themselves. It is a reading of a cache: a channel without a request since the start
 // is not in it.
-import { Context, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
+import type { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import type { ChannelConfig, ChannelState } from "./batchCodec.ts"
 
 export interface KnownChannel {
@@ -15,12 +16,22 @@ export class KnownChannels extends Context.Service<
   {
     /** Empty if the scheme is not offered. */
     readonly all: () => ReadonlyArray<KnownChannel>
-    /** Sets the reading, once the scheme is offered. */
-    readonly readBy: (read: () => ReadonlyArray<KnownChannel>) => void
+    /** What was claimed for a receiver and is not paid out, read now; atomic units. */
+    readonly owed: (receiver: string, token: string) => Effect.Effect<bigint, LedgerUnavailable>
+    /** Sets the readings, once the scheme is offered. */
+    readonly readBy: (
+      read: () => ReadonlyArray<KnownChannel>,
+      owed: (receiver: string, token: string) => Effect.Effect<bigint, LedgerUnavailable>
+    ) => void
   }
 >()("tollkeeper/x402-batch/KnownChannels") {
   static readonly layer = Layer.sync(KnownChannels, () => {
     let reading: () => ReadonlyArray<KnownChannel> = () => []
-    return KnownChannels.of({ all: () => reading(), readBy: (read) => void (reading = read) })
+    let owing: (receiver: string, token: string) => Effect.Effect<bigint, LedgerUnavailable> = () => Effect.succeed(0n)
+    return KnownChannels.of({
+      all: () => reading(),
+      owed: (...asked) => owing(...asked),
+      readBy: (read, owed) => void ([reading, owing] = [read, owed])
+    })
   })
 }

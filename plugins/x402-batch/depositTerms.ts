@@ -1,12 +1,15 @@
 // Conditions of a deposit before the sponsor pays for it: at least the seller's announced minimum, worth a multiple of
 // its fee and its share in a claim, and within the caller's daily budget for deposits. Without them opening channels is
 // free for a buyer, and each costs the sponsor a new entry. Deposits verified at the same moment may pass the budget
-// together.
-import { Effect } from "effect"
+// together. The receiver must be able to hold the token: what is charged could be claimed, but not paid out.
+import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { BudgetTime } from "../../kernel/budget/Budget.ts"
+import { LruCache } from "../../kernel/cache/LruCache.ts"
 import { Network } from "../../kernel/config/Network.ts"
+import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
+import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { decodeAmount } from "./batchCodec.ts"
 import { batchKeys } from "./Config.ts"
 import type { CheckError } from "./refusals.ts"
@@ -49,6 +52,33 @@ const fitsDepositBudget = Effect.fnUntraced(function* (
   return BigInt(row!.spent) + stroops <= most
 })
 
+/** How long a receiver that could hold a deposit is not read again, and how many are kept. */
+const receiverMillis = 600_000
+const receiversMax = 10_000
+
+/** Whether a receiver takes a token: a trustline with the issuer's authorization and room for the deposit. */
+const makeReceiverError = Effect.map(LedgerRpc, (rpc) => {
+  const taken = new LruCache<string, { readonly room: bigint; readonly until: number }>({
+    name: "batch-receivers",
+    capacity: receiversMax
+  })
+  return Effect.fnUntraced(function* (receiver: string, token: string, amount: bigint) {
+    const [key, now] = [`${receiver} ${token}`, yield* monotonicMillis]
+    if (taken.get(key, ({ room, until }) => now < until && amount <= room) !== undefined) return undefined
+    const holdings = Option.getOrUndefined(yield* rpc.holdings(token, [receiver]))
+    // Another token's code decides whom it pays. A contract needs no entry before its first payment.
+    const isOpen = holdings === undefined || (receiver.startsWith("C") && !holdings.has(receiver))
+    const holding = isOpen ? { room: amount, isAuthorized: true } : holdings.get(receiver)
+    if (holding?.isAuthorized !== true || holding.room < amount) {
+      const lack =
+        holding === undefined ? "account or trustline for" : holding.isAuthorized ? "room for" : "permission for"
+      return ["receiver_cannot_be_paid", `the receiver ${receiver} has no ${lack} the token`] as NonNullable<CheckError>
+    }
+    taken.set(key, { room: holding.room, until: now + receiverMillis })
+    return undefined
+  })
+})
+
 /** The terms of a network's deposits, by its settings. */
 export const makeDepositTerms = Effect.fnUntraced(function* (contract: string) {
   const sql = yield* SqlClient.SqlClient
@@ -56,6 +86,7 @@ export const makeDepositTerms = Effect.fnUntraced(function* (contract: string) {
   const most = keys.batch_deposits_stroops_per_key_per_day
   return {
     depositMin: depositMinOf(keys),
+    receiverError: yield* makeReceiverError,
     fitsBudget: (source: string, stroops: bigint) => fitsDepositBudget(sql, contract, source, stroops, most)
   }
 })

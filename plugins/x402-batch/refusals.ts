@@ -28,6 +28,7 @@ export const refusals = [
   row("withdrawal_started", "the payer has not started a withdrawal"),
   row("facilitator_is_party", "no account of the facilitator is a party"),
   row("insufficient_balance", "the depositor's balance covers the deposit"),
+  row("receiver_cannot_be_paid", "the receiver's account takes the token: it is there, authorized and has room"),
   row("deposit_below_min_deposit", "the deposit is at least the minimum"),
   row("deposit_amount", "the deposit is above zero, within the asset's bound, and the one that is authorized"),
   row("deposit_authorization", "one call of deposit, authorized by its depositor with the transfer below it"),

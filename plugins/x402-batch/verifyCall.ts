@@ -51,6 +51,12 @@ export interface CallContext {
   readonly depositMin: bigint
   /** Whether the caller's deposits of today may cost so much more, stroops. */
   readonly fitsBudget: (source: string, stroops: bigint) => Effect.Effect<boolean, LedgerUnavailable>
+  /** Whether the receiver can be paid this amount of a token. */
+  readonly receiverError: (
+    receiver: string,
+    token: string,
+    amount: bigint
+  ) => Effect.Effect<CheckError, LedgerUnavailable>
   /** The identity of a payment's authorization, known before the ledger was asked; none for a settle. */
   readonly keyOf: (payment: Payment) => string | undefined
   /** Records the earlier keys of a settle that finds nothing left, in case it repeats one of them. */
@@ -180,9 +186,15 @@ const readLedger = Effect.fnUntraced(function* (
   sequence: number
 ) {
   const states = yield* ChannelStates
-  const read = yield* states.fresh(channelsOf(context.at, payload))
+  const receiving =
+    payload._tag === "Deposit"
+      ? context.receiverError(payload.config.receiver, payload.config.token, payload.amount)
+      : Effect.undefined
+  const [read, unpayable] = yield* Effect.all([states.fresh(channelsOf(context.at, payload)), receiving], {
+    concurrency: "unbounded"
+  })
   const byId = new Map(read.map(({ channelId, state }) => [channelId, state]))
-  const error = readStateError(payload, context.at, byId)
+  const error = unpayable ?? readStateError(payload, context.at, byId)
   if (error !== undefined) return { error }
   if (payload._tag !== "Settle") return { states: byId, key: undefined }
   const { receiver, token } = payload

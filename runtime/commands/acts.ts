@@ -2,14 +2,18 @@
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"
+import { readKeptActs } from "../../kernel/settlement/operators/keptActs.ts"
 import { type Act, makeAuditLog } from "../../kernel/settlement/operators/OperatorAuditLog.ts"
 import { jsonFlag, kernelTables, placeFlags } from "./CommandTarget.ts"
 
 const pageMax = 500
 
-const lineOf = ({ action, after, at, before, outcome, person, reason, subject, via }: Act): string =>
+/** An act of the database, or of a state folder's file. */
+type Shown = Omit<Act, "id" | "at"> & { readonly id: unknown; readonly at: Date | string }
+
+const lineOf = ({ action, after, at, before, outcome, person, reason, subject, via }: Shown): string =>
   [
-    at.toISOString(),
+    new Date(at).toISOString(),
     `${person} (${via})`,
     `${action} ${subject}`,
     ...(before === null && after === null ? [] : [`${before ?? "none"} → ${after ?? "none"}`]),
@@ -17,7 +21,8 @@ const lineOf = ({ action, after, at, before, outcome, person, reason, subject, v
     `reason: ${reason}`
   ].join("  ")
 
-const jsonOf = (act: Act): string => JSON.stringify({ ...act, id: act.id.toString(), at: act.at.toISOString() })
+const print = (json: boolean, act: Shown) =>
+  Console.log(json ? JSON.stringify({ ...act, id: String(act.id), at: new Date(act.at).toISOString() }) : lineOf(act))
 
 export const acts = Command.make(
   "acts",
@@ -28,14 +33,22 @@ export const acts = Command.make(
   },
   ({ json, limit, ...place }) =>
     Effect.gen(function* () {
-      const log = makeAuditLog(yield* SqlClient.SqlClient)
-      let [before, left] = [undefined as bigint | undefined, limit === 0 ? Infinity : limit]
-      while (left > 0) {
-        const page: ReadonlyArray<Act> = yield* log.list({ before, limit: Math.min(pageMax, left) })
-        for (const act of page) yield* Console.log(json ? jsonOf(act) : lineOf(act))
-        if (page.length < pageMax) return
-        left -= page.length
-        before = page.at(-1)!.id
-      }
-    }).pipe(Effect.provide(kernelTables(place)))
+      const waiting = yield* readKeptActs(place.state)
+      for (const act of waiting) yield* print(json, act)
+      const recorded = Effect.gen(function* () {
+        const log = makeAuditLog(yield* SqlClient.SqlClient)
+        let [before, left] = [undefined as bigint | undefined, limit === 0 ? Infinity : limit]
+        while (left > 0) {
+          const page: ReadonlyArray<Act> = yield* log.list({ before, limit: Math.min(pageMax, left) })
+          for (const act of page) yield* print(json, act)
+          if (page.length < pageMax) return
+          left -= page.length
+          before = page.at(-1)!.id
+        }
+      }).pipe(Effect.provide(kernelTables(place)))
+      // Acts before a first start, or of a tool server, which has no such database.
+      yield* waiting.length === 0
+        ? recorded
+        : Effect.catchTag(recorded, ["NeverStarted", "DatabaseRefused"], () => Effect.void)
+    })
 ).pipe(Command.withDescription("What operators did: who, when, why, and what it changed"))

@@ -3,7 +3,8 @@
 import { Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"
-import { answer, startedAt, jsonFlag, placeFlags } from "./CommandTarget.ts"
+import { kept } from "../keptActs.ts"
+import { answer, startedAt, jsonFlag, placeFlags, reasonFlag, whyFlag } from "./CommandTarget.ts"
 
 /** Untrusted text as an inert quotation. */
 const quoted = (text: string) => `"${text.replaceAll('"', "'")}"`
@@ -38,15 +39,19 @@ const decide = (name: "approve" | "deny", state: "approved" | "denied", descript
     {
       ...placeFlags("tools"),
       json: jsonFlag,
+      reason: state === "approved" ? reasonFlag : whyFlag,
       id: Argument.String("id").pipe(Argument.withDescription("Id of the request, from `list`"))
     },
-    ({ id, json, ...place }) =>
+    ({ id, json, reason, ...place }) =>
       Effect.gen(function* () {
-        if (!(yield* (yield* administration).decideApproval(id, state)))
-          return yield* Effect.fail({
-            _tag: "DecisionRefused",
-            message: `no pending approval has the id ${id}`
-          } as const)
+        const { decideApproval } = yield* administration
+        yield* kept(place.state, { action: name, subject: id, reason })(
+          Effect.filterOrFail(
+            decideApproval(id, state),
+            (isDecided) => isDecided,
+            () => ({ _tag: "DecisionRefused", message: `no pending approval has the id ${id}` }) as const
+          )
+        )
         yield* answer(json, { id, state }, [`${id} is ${state}`])
       }).pipe(Effect.provide(startedAt(place)))
   ).pipe(Command.withDescription(description))

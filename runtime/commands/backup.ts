@@ -10,10 +10,11 @@ import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { Database } from "../../kernel/database/Database.ts"
 import { archiveProblem, clientOf, examineRows, holdingsText } from "../embeddedCheck.ts"
+import { kept } from "../keptActs.ts"
 import { openEmbedded, restoringFolder } from "../platform/pglite.ts"
 import { lockFolder } from "../platform/folderLock.ts"
 import { claimState, isClaimed, releaseState, StateRefused } from "../state.ts"
-import { answer, databaseOf, jsonFlag, placeFlags, stateFlag, Within } from "./CommandTarget.ts"
+import { answer, databaseOf, jsonFlag, placeFlags, stateFlag, whyFlag, Within } from "./CommandTarget.ts"
 
 const file = Argument.String("file").pipe(Argument.withDescription("The archive, such as tollkeeper.tar"))
 
@@ -87,8 +88,8 @@ const mustExist = (file: string) =>
 
 const restore = Command.make(
   "restore",
-  { state: stateFlag, json: jsonFlag, file },
-  Effect.fn(function* ({ file, json, state }) {
+  { state: stateFlag, json: jsonFlag, reason: whyFlag, file },
+  Effect.fn(function* ({ file, json, reason, state }) {
     const folder = join(state, "database")
     yield* mustExist(file)
     if (existsSync(folder))
@@ -99,7 +100,10 @@ const restore = Command.make(
       yield* lockFolder(folder)
       const aside = yield* asideOf(restoringFolder(folder))
       const found = yield* unpack(resolve(file), aside)
-      yield* Effect.sync(() => renameSync(aside, folder))
+      yield* kept(state, { action: "restore", subject: resolve(file), reason })(
+        Effect.sync(() => renameSync(aside, folder)),
+        () => ({ after: holdingsText(found) })
+      )
       return found
     }).pipe(
       Effect.scoped,

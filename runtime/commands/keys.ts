@@ -14,6 +14,7 @@ import { splitSecrets } from "../../kernel/signer/readSeeds.ts"
 import { sealSeeds } from "../../kernel/signer/sealedSeeds.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
 import type { Profile } from "../profile.ts"
+import { kept } from "../keptActs.ts"
 import { rereadSecrets } from "../rereadSecrets.ts"
 import { StateRefused } from "../state.ts"
 import {
@@ -28,6 +29,7 @@ import {
   profileAt,
   databaseStatus,
   reasonFlag,
+  stateFlag,
   Within
 } from "./CommandTarget.ts"
 
@@ -106,7 +108,10 @@ const rotate = Command.make(
     yield* answer(json, { sponsor, formerSponsors, channels: channels.slice(0, required) }, [
       `the sponsor is ${sponsor}, with ${required} channels; other replicas follow within seconds`,
       "`signer` in /health/ready of each replica shows which keys it signs with",
-      "keep the former seeds until no settlement is open under them (`settlements list`, `channels list`)"
+      "keep the former seeds until no settlement is open under them (`settlements list`, `channels list`)",
+      ...(what === "sponsor"
+        ? ["then `tollkeeper sponsor drain --to ACCOUNT --reason WHY` moves the former sponsor's XLM to an account"]
+        : [])
     ])
   })
 ).pipe(Command.withDescription("Rotate to the new seeds in the sources, without a restart; replicas follow"))
@@ -128,6 +133,8 @@ const seal = Command.make(
   "seal",
   {
     json: jsonFlag,
+    state: stateFlag,
+    reason: reasonFlag,
     out: Argument.String("file").pipe(Argument.withDescription("File for the sealed seeds; it must not exist")),
     sponsor: variableFlag(
       "sponsor-env",
@@ -141,7 +148,7 @@ const seal = Command.make(
     ),
     passphrase: variableFlag("passphrase-env", "the passphrase", "SEEDS_PASSPHRASE")
   },
-  Effect.fn(function* ({ channels, json, out, passphrase, sponsor }) {
+  Effect.fn(function* ({ channels, json, out, passphrase, reason, sponsor, state }) {
     const profile = yield* profileAt({ profile: "local", set: [] })
     const secret = profile.secret(passphrase)
     const seeds = { sponsor: secretsOf(profile, sponsor), channels: secretsOf(profile, channels), formerChannels: [] }
@@ -155,9 +162,11 @@ const seal = Command.make(
     if (seeds.sponsor.length + seeds.channels.length === 0 || wrong)
       return yield* new SealRefused({ message: `set ${sponsor} or ${channels} to seeds S…, comma separated` })
     const text = sealSeeds(yield* Crypto, seeds, secret.value)
-    yield* Effect.mapError(
-      (yield* FileSystem.FileSystem).writeFileString(out, text, { mode: 0o600, flag: "wx" }),
-      () => new SealRefused({ message: `${out} is there already, or cannot be written; choose another file` })
+    yield* kept(state, { action: "seal", subject: out, reason })(
+      Effect.mapError(
+        (yield* FileSystem.FileSystem).writeFileString(out, text, { mode: 0o600, flag: "wx" }),
+        () => new SealRefused({ message: `${out} is there already, or cannot be written; choose another file` })
+      )
     )
     const sealed = seeds.sponsor.length + seeds.channels.length
     yield* answer(json, { file: out, sealed }, [`sealed ${sealed} seeds; networks.<id>.seeds_file: ${out}`])

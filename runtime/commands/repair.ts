@@ -8,11 +8,12 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } fr
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { clientOf, examineRows, type Holdings, holdingsText } from "../embeddedCheck.ts"
+import { kept } from "../keptActs.ts"
 import { lockFolder } from "../platform/folderLock.ts"
 import { openEmbedded } from "../platform/pglite.ts"
 import { damageOf, resetLog, type Template } from "../resetLog.ts"
 import { StateRefused } from "../state.ts"
-import { answer, jsonFlag, stateFlag } from "./CommandTarget.ts"
+import { answer, jsonFlag, stateFlag, whyFlag } from "./CommandTarget.ts"
 
 /** A new database's control file and log. */
 const readTemplate = Effect.gen(function* () {
@@ -101,12 +102,15 @@ const lines = (
 
 export const repair = Command.make(
   "repair",
-  { state: stateFlag, json: jsonFlag },
-  Effect.fn(function* ({ json, state }) {
+  { state: stateFlag, json: jsonFlag, reason: whyFlag },
+  Effect.fn(function* ({ json, reason, state }) {
     const folder = join(state, "database")
     if (!existsSync(folder)) return yield* new StateRefused({ message: `there is no ${folder}; nothing to repair` })
     yield* lockFolder(folder)
-    const repaired = yield* repairFolder(folder)
+    const repaired = yield* kept(state, { action: "repair", subject: folder, reason })(
+      repairFolder(folder),
+      ({ copy, done }) => ({ before: copy, after: done.join("; ") })
+    )
     yield* answer(json, { folder, ...repaired }, lines(folder, repaired))
   }, Effect.scoped)
 ).pipe(Command.withDescription("Make a damaged embedded database readable again; keeps a copy and says what is lost"))

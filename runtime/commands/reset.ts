@@ -5,8 +5,10 @@ import { Effect } from "effect"
 import { Command, Flag, Prompt } from "effect/cli"
 import process from "node:process"
 import { isForPeople } from "../logging.ts"
+import { leaveBeside } from "../../kernel/settlement/operators/keptActs.ts"
+import { kept } from "../keptActs.ts"
 import { carryOutReset, planReset, StateRefused } from "../state.ts"
-import { answer, jsonFlag, stateFlag } from "./CommandTarget.ts"
+import { answer, jsonFlag, stateFlag, whyFlag } from "./CommandTarget.ts"
 
 const confirmed = Effect.fnUntraced(function* (folder: string, what: string) {
   if (isForPeople(process.stdin) && isForPeople(process.stdout)) {
@@ -20,19 +22,21 @@ export const reset = Command.make(
   {
     state: stateFlag,
     json: jsonFlag,
+    reason: whyFlag,
     yes: Flag.Boolean("yes").pipe(
       Flag.withAlias("y"),
       Flag.withDescription("Delete without asking; default false"),
       Flag.withDefault(false)
     )
   },
-  Effect.fn(function* ({ json, state, yes }) {
+  Effect.fn(function* ({ json, reason, state, yes }) {
     const plan = yield* planReset(state)
     if (plan === undefined) return yield* answer(json, { deleted: false }, [`there is no ${state}; nothing to delete`])
     const what = "database, ledger and development keys"
     if (!yes && !(yield* confirmed(state, what)))
       return yield* answer(json, { deleted: false }, ["nothing was deleted"])
-    yield* carryOutReset(state, plan)
+    yield* kept(state, { action: "reset", subject: state, reason })(carryOutReset(state, plan))
+    yield* leaveBeside(state)
     yield* answer(json, { deleted: true, kept: plan.foreign }, [
       plan.foreign.length === 0
         ? `${state} is gone: ${what}`

@@ -11,7 +11,7 @@ import { neutralReason } from "../../kernel/Dialect.ts"
 import { OperatorActions } from "../../kernel/settlement/operators/OperatorActions.ts"
 import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
 import * as SqlSettlements from "../../kernel/settlement/store/SqlSettlements.ts"
-import { administration } from "../../plugins/analytics/plugin.ts"
+import { analyticsPlugin } from "./analytics.ts"
 import {
   answer,
   type CommandTarget,
@@ -113,6 +113,7 @@ interface Asked {
 const listRefusals = Effect.fnUntraced(function* ({ json, payer, reason, since }: Asked) {
   const sql = yield* SqlClient.SqlClient
   const from = since === undefined ? sql`true` : sql`day >= ${since.toISOString().slice(0, 10)}::date`
+  const { administration } = yield* analyticsPlugin
   const groups = yield* administration.readRefusals({ payer, reason }, from)
   const total = groups.reduce((sum, { refused }) => sum + refused, 0n)
   const lines = groups.flatMap((group) => [

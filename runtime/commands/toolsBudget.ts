@@ -3,7 +3,8 @@
 import { Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"
-import { answer, startedAt, jsonFlag, placeFlags, databaseStatus } from "./CommandTarget.ts"
+import { kept } from "../keptActs.ts"
+import { answer, startedAt, jsonFlag, placeFlags, databaseStatus, reasonFlag } from "./CommandTarget.ts"
 
 const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
@@ -22,18 +23,22 @@ const resolve = Command.make(
   {
     ...placeFlags("tools"),
     json: jsonFlag,
+    reason: reasonFlag,
     id: Argument.String("id").pipe(Argument.withDescription("The payment identifier")),
     outcome: Argument.Literals("outcome", ["spent", "released", "settled"]).pipe(
       Argument.withDescription("Its outcome according to the ledger; settled: spent, and its content is written off")
     )
   },
-  ({ id, json, outcome, ...place }) =>
+  ({ id, json, outcome, reason, ...place }) =>
     Effect.gen(function* () {
-      if (!(yield* (yield* administration).resolveHold(id, outcome)))
-        return yield* Effect.fail({
-          _tag: "ResolveRefused",
-          message: `${id} is not held, or nothing of it was signed`
-        } as const)
+      const { resolveHold } = yield* administration
+      yield* kept(place.state, { action: `resolve as ${outcome}`, subject: id, reason })(
+        Effect.filterOrFail(
+          resolveHold(id, outcome),
+          (isResolved) => isResolved,
+          () => ({ _tag: "ResolveRefused", message: `${id} is not held, or nothing of it was signed` }) as const
+        )
+      )
       yield* answer(json, { id, outcome }, [`${id} is ${outcome}`])
     }).pipe(Effect.provide(databaseStatus(startedAt(place))))
 ).pipe(Command.withDescription("Record the outcome of a payment that the ledger can no longer decide"))

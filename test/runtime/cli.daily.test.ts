@@ -299,8 +299,16 @@ describe("tollkeeper start", () => {
     expect(paid.stdout).toContain(`Facilitator  ${url}`)
     expect(paid.stdout).toContain("success on ledger:testnet")
     expect(await stop()).toBe(0)
-    expect((await run("reset", "--state", state, "--yes")).stdout).toContain("is gone")
+    expect((await run("reset", "--state", state, "--yes", "--reason", "a new start")).stdout).toContain("is gone")
     expect(existsSync(state)).toBe(false)
+    // The act is left beside the folder, for the trail of the next start over it.
+    const left = await run("acts", "--state", state, "--json")
+    expect(JSON.parse(left.stdout)).toMatchObject({ action: "reset", reason: "a new start", outcome: "done" })
+    const again = await start(state)
+    const trail = await run("acts", "--state", state, "--json")
+    expect(JSON.parse(trail.stdout)).toMatchObject({ action: "reset", reason: "a new start", outcome: "done" })
+    expect(existsSync(`${state}.acts.jsonl`)).toBe(false)
+    expect(await again.stop()).toBe(0)
   })
 
   it("reads the callers' keys from the variable that the profile names [S241]", async () => {

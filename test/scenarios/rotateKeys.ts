@@ -84,7 +84,7 @@ export const rotateKeys = async ({ alerts, world }: Stage): Promise<string> => {
     await sponsored(world, sponsor)
   })
   const seal = (name: string) =>
-    world.operator(["keys", "seal", world.file(name), "--channels-env", "NONE"], {
+    world.operator(["keys", "seal", world.file(name), "--channels-env", "NONE", "--reason", "a drill"], {
       SPONSOR_SECRET: secrets(past),
       SEEDS_PASSPHRASE: passphrase
     })

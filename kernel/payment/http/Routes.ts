@@ -359,8 +359,8 @@ export const layer = HttpRouter.use((router) =>
     const asJson = { contentType: "application/json", headers: { "cache-control": "no-cache" } }
     const supported = makeRendered(crypto, asJson)
     const reasons = makeCompressed(crypto, asJson)
-    const supportedText = () =>
-      JSON.stringify(encodeSupported({ channelCount, schemes, extensions, network, signer, words }))
+    const supportedText = (owner: string) =>
+      JSON.stringify(encodeSupported({ channelCount, schemes, extensions, network, owner, signer, words }))
     yield* addRoutes(paymentRoutes, [
       route(
         supportedRoute,

@@ -1,6 +1,7 @@
 // The table of channels, for its reconciler. Replicas with other settings and other keys share the table, so no replica
 // may retire a channel that another requires. Each replica records every minute the channels that its settings claim. A
-// channel that its own settings no longer require is retired immediately, any other only when its claims have lapsed.
+// channel that its own settings no longer require is retired immediately, one of a rotated-out sponsor once no running
+// replica signs as that sponsor, and any other only when its claims have lapsed.
 import { Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -9,6 +10,7 @@ import { Crypto } from "../../platform/Crypto.ts"
 import { Signer } from "../../signer/Signer.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 import { askedCount } from "./ChannelCount.ts"
+import { liveSeconds } from "./RotationJournal.ts"
 
 /**
  * As stored. A required channel without an account is planned; the table calls it `wanted`, because older versions of
@@ -76,6 +78,14 @@ export class ChannelRows extends Context.Service<
       const claim = Effect.fnUntraced(function* (count: number) {
         const required = signer.channels.slice(0, count)
         const [keys, settingsId] = [keysNow(), settingsIdNow()]
+        const former = signer.sponsors.filter((address) => address !== signer.sponsor)
+        // No running replica signs as the sponsor that claimed it, and the channels that follow it are open.
+        const isReplaced = sql`sponsor = any(${former}::text[])
+          and not exists (select 1 from kernel_signers s
+            where s.network = ${network.id} and s.sponsor = kernel_channels.sponsor
+              and s.seen_at > clock_timestamp() - make_interval(secs => ${liveSeconds}::float8))
+          and not exists (select 1 from kernel_channels n where n.address = any(${required}::text[])
+            and (n.state <> 'ready' or n.sequence is null or n.reread))`
         yield* sql`insert into kernel_channels as c (address, network, sponsor, number, required_by, required_until)
           select address, ${network.id}, ${signer.sponsor}, place - 1, ${settingsId},
             clock_timestamp() + make_interval(secs => ${lapseSeconds}::float8)
@@ -87,7 +97,7 @@ export class ChannelRows extends Context.Service<
         yield* sql`update kernel_channels set state = 'retiring'
           where network = ${network.id} and state in ('wanted', 'ready') and address <> all(${required}::text[])
             and (sponsor = ${signer.sponsor} or address = any(${keys}))
-            and (required_by = ${settingsId} or required_until < clock_timestamp())`
+            and (required_by = ${settingsId} or required_until < clock_timestamp() or (${isReplaced}))`
       }, withSpanIfSampled("ChannelRows.claim"))
 
       return ChannelRows.of({

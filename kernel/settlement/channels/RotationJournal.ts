@@ -11,7 +11,7 @@ import { isChange, kinds, type Rotation, type SigningKeys } from "./rotationStat
 
 const announceMillis = 30_000
 /** A replica without a sign of life for this long has ended. */
-const liveSeconds = 90
+export const liveSeconds = 90
 /** Maximum rows of a read: a daily rotation for some years, and far more replicas than one database serves. */
 const rotationsMax = 2_000
 const replicasMax = 500

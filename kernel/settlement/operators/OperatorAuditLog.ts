@@ -40,12 +40,23 @@ type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 const addedRow = (
   sql: SqlClient.SqlClient,
   { action, person, reason, subject, via }: AuditEntry,
-  { after, asked, before, outcome }: AuditChange & { readonly outcome: string; readonly asked: bigint | null }
+  {
+    after,
+    asked,
+    at,
+    before,
+    outcome
+  }: AuditChange & {
+    readonly outcome: string
+    readonly asked: bigint | null
+    readonly at?: Date | undefined
+  }
 ): Sql<bigint> =>
   Effect.map(
     sql<{ readonly id: bigint }>`insert into kernel_operator_acts
-        (asked, person, via, action, subject, reason, before, after, outcome)
-      values (${asked}::int8, ${person}, ${via}, ${action}, ${subject.slice(0, subjectMax)}, ${reason},
+        (at, asked, person, via, action, subject, reason, before, after, outcome)
+      values (coalesce(${at ?? null}::timestamptz, clock_timestamp()), ${asked}::int8, ${person}, ${via}, ${action},
+        ${subject.slice(0, subjectMax)}, ${reason},
         ${before?.slice(0, changeMax) ?? null}, ${after?.slice(0, changeMax) ?? null}, ${outcome})
       returning id`,
     ([row]) => row!.id
@@ -62,9 +73,9 @@ export const makeAuditLog = (sql: SqlClient.SqlClient): OperatorAuditLog["Servic
     yield* end("done", changed?.(done))
     return done
   }),
-  recordDone: Effect.fnUntraced(function* (entry, outcome, change) {
-    const asked = yield* addedRow(sql, entry, { asked: null, outcome: "asked" })
-    yield* addedRow(sql, entry, { asked, outcome, ...change })
+  recordDone: Effect.fnUntraced(function* (entry, outcome, change, at) {
+    const asked = yield* addedRow(sql, entry, { asked: null, outcome: "asked", at })
+    yield* addedRow(sql, entry, { asked, outcome, at, ...change })
   }),
   list: ({ before, limit }) =>
     sql<Act>`select a.id, a.at, a.person, a.via, a.action, a.subject, a.reason, e.before, e.after,
@@ -83,9 +94,12 @@ export class OperatorAuditLog extends Context.Service<
       act: Effect.Effect<A, E, R>,
       changed?: (result: A) => AuditChange
     ) => Effect.Effect<A, E | SqlError.SqlError, R>
-    /** For an act that must not wait for the database: a key must lose its access first. */
-    readonly recordDone: (entry: AuditEntry, outcome: string, change: AuditChange) => Sql<void>
-    /** The newest first, before a given id. */
+    /**
+     * For an act that must not wait for the database: a key that is to lose its access loses it first. `at`: when it
+     * was done, if not now.
+     */
+    readonly recordDone: (entry: AuditEntry, outcome: string, change: AuditChange, at?: Date) => Sql<void>
+    /** The newest first; those before an id. */
     readonly list: (page: { readonly before?: bigint | undefined; readonly limit: number }) => Sql<ReadonlyArray<Act>>
   }
 >()("tollkeeper/settlement/OperatorAuditLog") {

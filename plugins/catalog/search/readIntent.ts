@@ -67,8 +67,8 @@ const amounts: Readonly<Record<string, string>> = {
 
 const bound =
   "under|below|less than|cheaper than|at (?:the )?most|up to|no more than|not more than|not over|maximum(?: of)?|" +
-  "max\\.?|within|<=?|≤|unter|bis(?: zu)?|weniger als|nicht mehr als|höchstens|maximal|(?:à )?moins de|au plus|jusqu['’]à|" +
-  "menos de|hasta|como máximo|até|no máximo|(?:a )?meno di|fino a|al massimo|máximo|до|не более|меньше|дешевле"
+  "max\\.?|within|<=?|≤|unter|bis(?: zu)?|weniger als|nicht mehr als|höchstens|maximal|(?:à )?moins de|au plus|" +
+  "jusqu['’]à|menos de|hasta|como máximo|até|no máximo|(?:a )?meno di|fino a|al massimo|máximo|до|не более|меньше|дешевле"
 const lead = "(?:for|at|priced(?: at)?|costs?|costing|für|pour|por|per)\\s+"
 const budget = "(?:with\\s+)?(?:a\\s+)?budget(?:\\s+cap)?\\s+of"
 const after = "or (?:less|cheaper|under|below)|max(?:imum)?|at (?:the )?most|oder weniger|ou moins|o menos|ou menos"

@@ -56,7 +56,11 @@ export interface LoggedDecision extends Omit<
 export const encodeDecision = (decision: LoggedDecision): string => `${JSON.stringify(decision)}\n`
 
 /** An operator's decision on a request. */
-export const ApprovalDecision = Schema.Struct({ decision: Schema.Literals(["approve", "deny"]) })
+export const ApprovalDecision = Schema.Struct({
+  decision: Schema.Literals(["approve", "deny"]),
+  /** Why, for the operators' audit trail. */
+  reason: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(500)))
+})
 
 export const stateOf = ({ decision }: typeof ApprovalDecision.Type) => (decision === "approve" ? "approved" : "denied")
 

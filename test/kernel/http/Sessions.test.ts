@@ -7,7 +7,7 @@ import { Server } from "../../../kernel/config/Server.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { Authentication } from "../../../kernel/http/Authentication.ts"
 import { Keys } from "../../../kernel/http/Keys.ts"
-import { isFromPage, Sessions } from "../../../kernel/http/Sessions.ts"
+import { endedName, isFromPage, Sessions } from "../../../kernel/http/Sessions.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
 
 const [shop, ops] = ["shop-secret-0123456789", "operator-secret-012345"]
@@ -59,8 +59,8 @@ describe("a session", () => {
       const sessions = yield* Sessions
       const [mine, other] = [yield* opened(ops), yield* opened(ops)]
       const of = (cookie: string) => sessions.of(request("GET", { cookie }))._tag
-      const named = sessions.named(request("GET", { cookie: mine }))!
-      sessions.setEnded([named])
+      const { id, untilSeconds, ...key } = sessions.named(request("GET", { cookie: mine }))!
+      sessions.setEnded([{ name: endedName(key, id), untilSeconds }])
       expect([of(mine), of(other)]).toEqual(["None", "Some"])
       expect(sessions.named(request("GET", { cookie: mine }))).toBeUndefined()
       // Dropped at the time when it would have expired anyway: from then on the cookie's own expiry refuses it.

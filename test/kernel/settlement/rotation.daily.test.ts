@@ -6,13 +6,16 @@ import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, Exit, FileSystem, Layer, Scope } from "effect"
 import { describe } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
+import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { KeyRotation } from "../../../kernel/settlement/channels/KeyRotation.ts"
+import { SponsorDrain } from "../../../kernel/settlement/sponsor/SponsorDrain.ts"
 import { databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { eventually } from "../../support/eventually.ts"
 
-const rotationOf = ({ services }: Facilitator) =>
-  Context.getUnsafe(services, KeyRotation as never) as KeyRotation["Service"]
+const serviceOf = <A>({ services }: Facilitator, key: Context.Key<any, A>): A =>
+  Context.getUnsafe(services, key as never) as A
+const rotationOf = (facilitator: Facilitator) => serviceOf(facilitator, KeyRotation)
 
 const sponsorOf = (facilitator: Facilitator) =>
   Effect.map(facilitator.ask("/supported"), ({ json }) => json.kinds[0].signer as string)
@@ -64,7 +67,7 @@ const startReplicas = Effect.fnUntraced(function* (areGiven: boolean) {
     const terms = { payer: yield* world.account(), payTo, amount: 10n, maxTimeoutSeconds: 300, secondsPerLedger: 1 }
     return (yield* world.payment(terms)).body
   })
-  return { world, replica, first, second, old, next, stranger, channels, write, payment }
+  return { world, replica, first, second, old, next, stranger, channels, write, payTo, payment }
 })
 
 describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated while replicas run", () => {
@@ -139,7 +142,8 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
     "a rotated sponsor seed derives new channels; former ones end and are merged",
     () =>
       Effect.gen(function* () {
-        const { first, next, old, payment, second, world, write } = yield* startReplicas(false)
+        const { first, next, old, payTo, payment, second, stranger, world, write } = yield* startReplicas(false)
+        expect((yield* Effect.flip(serviceOf(first, SponsorDrain).drain(payTo))).message).toMatch(/no former sponsor's/)
         const channelsOf = (facilitator: Facilitator) =>
           Effect.map(facilitator.ask("/supported"), ({ json }) => json.signers["stellar:*"].slice(1) as Array<string>)
         const before = yield* channelsOf(first)
@@ -150,6 +154,9 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         const rotated = yield* rotationOf(first).rotate("sponsor")
         const after = rotated.channels.slice(0, 2)
         expect(after.filter((address) => before.includes(address))).toEqual([])
+        // The former sponsor may still have to pay for the open one.
+        const early = yield* Effect.flip(serviceOf(first, SponsorDrain).drain(payTo))
+        expect(early.message).toMatch(/settlements under a former sponsor are open \(1\)|running replicas sign/)
         // No transaction lands now, so the new channels cannot be created: a former one is leased.
         expect((yield* first.settle(yield* payment)).json.errorReason).toBe(notYetKnown)
         const { sql } = first
@@ -171,12 +178,27 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         }
         expect((yield* usedBy).slice(1).filter(({ channel }) => !after.includes(channel))).toEqual([])
 
-        // Three minutes later no replica has claimed the former channels; they are merged into the new sponsor.
-        yield* sql`update kernel_channels set required_until = clock_timestamp() where address = any(${before})`
+        // No replica signs as the former sponsor: its channels are merged into the new one.
         yield* sql`update kernel_channels set sequence = null where address = ${after[0]!}`
         const ended = sql<{ count: number }>`select count(*)::int as count from kernel_channels
           where address = any(${before}) and state = 'retired'`
         yield* eventually(ended, ([row]) => row!.count === 2)
+
+        // The former sponsor's XLM goes where the operator says, all but its reserve.
+        const { drain } = serviceOf(first, SponsorDrain)
+        const { accounts } = serviceOf(first, LedgerRpc)
+        const held = Effect.map(accounts([old.publicKey(), payTo]), ({ accounts }) =>
+          [old.publicKey(), payTo].map((address) => accounts.get(address)!)
+        )
+        const [former, target] = yield* held
+        expect((yield* Effect.flip(drain(old.publicKey()))).message).toMatch(/is a former sponsor itself/)
+        expect((yield* Effect.flip(drain(stranger.publicKey()))).message).toMatch(/is no account on the ledger/)
+        const amountStroops = former!.balanceStroops - former!.reserveStroops
+        expect(yield* drain(payTo)).toEqual([{ account: old.publicKey(), amountStroops }])
+        const [left, grown] = yield* held
+        expect(left!.balanceStroops).toBe(left!.reserveStroops)
+        expect(grown!.balanceStroops - target!.balanceStroops).toBe(amountStroops)
+        expect(yield* drain(payTo)).toEqual([])
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     240_000
   )

@@ -285,6 +285,10 @@ describe("a transaction of the sponsor's own", () => {
     ["that pays a stranger", sponsors([{ _tag: "Fund", account: stranger, amountStroops: 1n }])],
     ["that merges a channel into a stranger", sponsors([{ _tag: "Merge", account: channel, into: stranger }])],
     [
+      "that moves the balance of the sponsor in use",
+      sponsors([{ _tag: "Drain", account: sponsor.publicKey(), to: stranger, amountStroops: 1n }])
+    ],
+    [
       "that merges the sponsor into a channel",
       sponsors([{ _tag: "Merge", account: sponsor.publicKey(), into: channel }])
     ],

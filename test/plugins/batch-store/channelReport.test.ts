@@ -51,14 +51,18 @@ describe.each(databaseKinds)("the report of channels on %s", (kind) =>
             state: { balance: "1000", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 },
             voucher: { channelId: idOf(number), maxClaimableAmount: "100", signature: "ab".repeat(64) }
           }
-          yield* channels.reserve(place, asked, 60)
+          yield* channels.reserve(place, asked, { ttlSeconds: 60, channelsMax: 9 })
           yield* channels.charge(place, { payment: asked.payment, channelId: idOf(number), amount: "70" })
         }
         const seen = { balance: 1_000n, totalClaimed: 40n, withdrawRequestedAt: 0, refundNonce: 0n }
-        ;(yield* KnownChannels).readBy(() => [
+        const known = [
           { channelId: idOf(2), config: channelConfig, state: { ...seen, withdrawRequestedAt: 1_000_000 } },
           { channelId: idOf(3), config: channelConfig, state: { ...seen, balance: 50n } }
-        ])
+        ]
+        ;(yield* KnownChannels).readBy(
+          () => known,
+          () => Effect.succeed(0n)
+        )
         const { items, more } = yield* reportChannels
         expect(more).toBe(false)
         expect(

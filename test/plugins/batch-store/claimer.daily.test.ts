@@ -7,6 +7,7 @@ import type { BatchChannel } from "../../support/batchBuyer.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
 import { type DatabaseKind, databaseKinds } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
+import { trust } from "../../support/trust.ts"
 import { startReceiver } from "../webhooks/receiver.ts"
 import { startBatch } from "../x402-batch/world.ts"
 
@@ -41,9 +42,9 @@ const watchedWorld = Effect.fnUntraced(function* (database: DatabaseKind) {
   const options = { facilitator: store.url, apiKey, network }
   const { address } = yield* Effect.promise(() => remoteAuthorizer(options))
   const { payTo } = yield* first.seller
-  const open = Effect.fnUntraced(function* (authorizer: string) {
+  const open = Effect.fnUntraced(function* (authorizer: string, receiver = payTo) {
     const payer = yield* first.account(1_000n)
-    const made = batch.channel(payer, payTo, Keypair.random(), { receiverAuthorizer: authorizer })
+    const made = batch.channel(payer, receiver, Keypair.random(), { receiverAuthorizer: authorizer })
     const payload = yield* Effect.promise(() => batch.deposit(made, 1_000n, 1n))
     const { json, text } = yield* first.settled(batch.body(made, payload, 1n))
     assert.strictEqual(json.success, true, text)
@@ -192,6 +193,30 @@ for (const database of databaseKinds)
             messages.map(({ data, isSigned }) => [data.channelId, data.lost, data.payTo, isSigned]),
             [silent, unseen].map(({ channelId, config }) => [channelId, "100", config.receiver, true])
           )
+        }).pipe(Effect.scoped),
+      240_000
+    )
+
+    it.live(
+      "shows what it claimed for a receiver that cannot be paid, and pays it later",
+      () =>
+        Effect.gen(function* () {
+          const { address, batch, first, open, record, store } = yield* watchedWorld(database)
+          const payee = yield* first.account(0n)
+          const channel = yield* open(address, payee.publicKey())
+          yield* trust(first, payee, testnetUsdc, "0")
+          yield* record(apiKey, channel, batch.voucher(channel, 100n), "100")
+          const options = { facilitator: store.url, apiKey, network }
+          yield* Effect.promise(() => setClaimPolicy(options, { token: testnetUsdc, claimEverySeconds: 1 }))
+          const ready = Effect.map(store.ask("/health/ready"), ({ text }) => text)
+          const words = `100 of ${testnetUsdc}, claimed for ${payee.publicKey()} of key:shop, is not paid out`
+          yield* eventually(ready, (text) => text.includes(words))
+          const metrics = Effect.map(store.ask("/metrics"), ({ text }) => text)
+          yield* eventually(metrics, (text) => /tollkeeper_batch_store_unpaid_units\{.*"USDC".*\} 100\b/.test(text))
+          yield* trust(first, payee, testnetUsdc, "1000")
+          yield* store.sql`update batch_store_claims set begun_at = clock_timestamp() where state = 'open'`
+          yield* eventually(first.balance(payee.publicKey()), (balance) => balance === 100n)
+          yield* eventually(ready, (text) => !text.includes("is not paid out"))
         }).pipe(Effect.scoped),
       240_000
     )

@@ -38,7 +38,7 @@ const shown = (withdrawRequestedAt: number) => ({
   withdrawRequestedAt,
   refundNonce: 0n
 })
-const ttlSeconds = 60
+const options = { ttlSeconds: 60, channelsMax: 1_000 }
 const shop: Place = { principal: "key:shop", network }
 
 const services = (kind: (typeof databaseKinds)[number]) =>
@@ -49,7 +49,7 @@ const services = (kind: (typeof databaseKinds)[number]) =>
 /** Reserves and charges the whole price. */
 const pay = Effect.fnUntraced(function* (place: Place, channelId: string, name: string, max: bigint, amount = 100n) {
   const channels = yield* StoredChannels
-  const { status } = yield* channels.reserve(place, asked(channelId, name, max), ttlSeconds)
+  const { status } = yield* channels.reserve(place, asked(channelId, name, max), options)
   const charged = yield* channels.charge(place, { payment: payment(name), channelId, amount: String(amount) })
   return { reserved: status, charged: charged.status, total: charged.channel?.chargedCumulativeAmount }
 })
@@ -66,7 +66,7 @@ for (const kind of databaseKinds) {
             charged: "charged",
             total: "30"
           })
-          const signed = yield* channels.reserve(shop, asked(id, "second", 200n), ttlSeconds)
+          const signed = yield* channels.reserve(shop, asked(id, "second", 200n), options)
           expect([signed.status, signed.channel?.chargedCumulativeAmount]).toEqual(["stale", "30"])
           expect((yield* pay(shop, id, "third", 130n)).total).toBe("130")
           const stored = (yield* channels.get(shop, id))!
@@ -83,7 +83,7 @@ for (const kind of databaseKinds) {
             ...asked(id, "newer", 1_700n),
             voucher: { ...asked(id, "", 1_700n).voucher, signature: "cd".repeat(64) }
           }
-          const raised = yield* channels.reserve(shop, newer, ttlSeconds)
+          const raised = yield* channels.reserve(shop, newer, options)
           expect([raised.status, raised.channel?.chargedCumulativeAmount]).toEqual(["reserved", "1600"])
           expect(raised.channel).toMatchObject({ signedMaxClaimable: "1700", signature: "cd".repeat(64) })
           // Also if the request is not charged: the amount charged before it can be claimed.
@@ -91,9 +91,9 @@ for (const kind of databaseKinds) {
           expect((yield* pay(shop, id, "after", 1_700n)).total).toBe("1700")
           // Below the newest voucher, the buyer's total is a separate error, which the record corrects.
           expect((yield* pay(shop, id, "less", 1_800n, 30n)).total).toBe("1730")
-          expect((yield* channels.reserve(shop, asked(id, "more", 1_890n), ttlSeconds)).status).toBe("stale")
+          expect((yield* channels.reserve(shop, asked(id, "more", 1_890n), options)).status).toBe("stale")
           // A smaller voucher takes no larger one's place.
-          yield* channels.reserve(shop, asked(id, "tiny", 1_740n, 10n), ttlSeconds)
+          yield* channels.reserve(shop, asked(id, "tiny", 1_740n, 10n), options)
           const charged = yield* channels.charge(shop, { payment: payment("tiny"), channelId: id, amount: "10" })
           expect(charged.channel).toMatchObject({ chargedCumulativeAmount: "1740", signedMaxClaimable: "1800" })
         })
@@ -105,7 +105,7 @@ for (const kind of databaseKinds) {
           for (const over of [{ refundNonce: 1, balance: "5000" }, { asOf: 1_001 }]) {
             const id = newId()
             yield* pay(shop, id, "first", 100n)
-            yield* channels.reserve(shop, asked(id, "refund", 100n, 0n), ttlSeconds)
+            yield* channels.reserve(shop, asked(id, "refund", 100n, 0n), options)
             const hold = (changes: object) =>
               channels.holdRefund(shop, {
                 channelId: id,
@@ -122,7 +122,7 @@ for (const kind of databaseKinds) {
             yield* channels.release(shop, id, payment("refund"))
             const reserve = (name: string, max: bigint, changes: object, price = 100n) =>
               Effect.map(
-                channels.reserve(shop, { ...asked(id, name, max, price), state: { ...state, ...changes } }, ttlSeconds),
+                channels.reserve(shop, { ...asked(id, name, max, price), state: { ...state, ...changes } }, options),
                 ({ status }) => status
               )
             expect(yield* reserve("a", 200n, {})).toBe("busy")
@@ -141,7 +141,7 @@ for (const kind of databaseKinds) {
           const claimed = { ...state, totalClaimed: "300" }
           const reserve = (name: string, max: bigint) =>
             Effect.map(
-              channels.reserve(shop, { ...asked(id, name, max), state: claimed }, ttlSeconds),
+              channels.reserve(shop, { ...asked(id, name, max), state: claimed }, options),
               ({ channel, status }) => [status, channel?.chargedCumulativeAmount]
             )
           // No record: we accept the buyer's total if it is at least the ledger's.
@@ -155,7 +155,7 @@ for (const kind of databaseKinds) {
           expect(charged.channel?.chargedCumulativeAmount).toBe("400")
           const unknown = newId()
           const asking = { ...asked(unknown, "unknown", 400n), state: claimed }
-          expect((yield* channels.reserve(shop, asking, ttlSeconds)).channel?.chargedCumulativeAmount).toBe("300")
+          expect((yield* channels.reserve(shop, asking, options)).channel?.chargedCumulativeAmount).toBe("300")
         })
       )
 
@@ -195,15 +195,34 @@ for (const kind of databaseKinds) {
         Effect.gen(function* () {
           const channels = yield* StoredChannels
           const id = newId()
-          yield* channels.reserve(shop, asked(id, "slow", 100n), ttlSeconds)
-          expect((yield* channels.reserve(shop, asked(id, "next", 100n), ttlSeconds)).status).toBe("busy")
+          yield* channels.reserve(shop, asked(id, "slow", 100n), options)
+          expect((yield* channels.reserve(shop, asked(id, "next", 100n), options)).status).toBe("busy")
           expect(yield* channels.release(shop, id, payment("next"))).toBe(false)
           expect(yield* channels.release(shop, id, payment("slow"))).toBe(true)
-          yield* channels.reserve(shop, asked(id, "short", 100n), 0)
-          expect((yield* channels.reserve(shop, asked(id, "next", 100n), ttlSeconds)).status).toBe("reserved")
+          yield* channels.reserve(shop, asked(id, "short", 100n), { ...options, ttlSeconds: 0 })
+          expect((yield* channels.reserve(shop, asked(id, "next", 100n), options)).status).toBe("reserved")
           // The one that expired has lost the channel.
           const late = yield* channels.charge(shop, { payment: payment("short"), channelId: id, amount: "100" })
           expect(late.status).toBe("busy")
+        })
+      )
+
+      it.effect("refuses a channel or policy above its key's limit, and no known one", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const place = { principal: "key:busy", network }
+          const few = { ...options, channelsMax: 2 }
+          const reserve = (id: string, name: string, of = place) => channels.reserve(of, asked(id, name, 100n), few)
+          const [first, second, third] = [newId(), newId(), newId()]
+          for (const id of [first, second]) expect((yield* reserve(id, "one")).status).toBe("reserved")
+          expect(yield* reserve(third, "one")).toEqual({ status: "full", channel: undefined })
+          expect((yield* reserve(first, "one")).status).toBe("reserved")
+          expect((yield* reserve(third, "one", { ...place, principal: "key:calm" })).status).toBe("reserved")
+
+          const policy = { claimEverySeconds: 60, claimAt: undefined }
+          for (let n = 0; n < 64; n++) expect(yield* channels.setPolicy(place, `C${n}`, policy)).toBe(true)
+          expect(yield* channels.setPolicy(place, "C64", policy)).toBe(false)
+          expect(yield* channels.setPolicy(place, "C0", { ...policy, claimAt: "5" })).toBe(true)
         })
       )
 
@@ -211,7 +230,7 @@ for (const kind of databaseKinds) {
         Effect.gen(function* () {
           const channels = yield* StoredChannels
           const id = newId()
-          yield* channels.reserve(shop, asked(id, "much", 100n), ttlSeconds)
+          yield* channels.reserve(shop, asked(id, "much", 100n), options)
           const charge = { payment: payment("much"), channelId: id, amount: "101" }
           expect((yield* channels.charge(shop, charge)).status).toBe("exceeded")
           expect((yield* channels.charge({ ...shop, principal: "key:other" }, charge)).status).toBe("missing")
@@ -487,7 +506,8 @@ for (const kind of databaseKinds) {
           const sql = yield* SqlClient.SqlClient
           const place = { ...shop, principal: `key:late-${kind}` }
           const id = newId()
-          yield* channels.reserve(place, asked(id, "abandoned", 100n), ttlSeconds)
+          // An abandoned request does not keep its channel.
+          yield* channels.reserve(place, asked(id, "abandoned", 100n), options)
           yield* sql`update batch_store_channels set requested_at = now() - interval '2 days',
               pending_until = now() - interval '2 days' where principal = ${place.principal}`
           yield* channels.forget(86_400_000)

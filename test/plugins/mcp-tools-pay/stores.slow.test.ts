@@ -88,7 +88,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("the stor
         expect(operator("list")).toMatch(
           new RegExp(`^${id}  unknown .* key:agent  2000 of C.* until ledger \\d+\n1 held`)
         )
-        expect(operator("resolve", id, "released")).toContain(`${id} is released`)
+        expect(operator("resolve", id, "released", "--reason", "a drill")).toContain(`${id} is released`)
         expect(operator("list")).toBe("0 held\n")
       }).pipe(Effect.scoped),
     240_000

@@ -10,6 +10,7 @@ import { encodeValue, type Value } from "../../../kernel/stellar/Value.ts"
 import { callOf } from "../../support/authorization.ts"
 import type { BatchChannel, Below, Otherwise } from "../../support/batchBuyer.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
+import { trust } from "../../support/trust.ts"
 import { startBatch } from "./world.ts"
 
 const word = (reason: string) => `invalid_batch_settlement_ledger_${reason}`
@@ -217,5 +218,34 @@ it.live("deposits of dust and beyond a budget of their own are not sponsored", (
     const outcomes: Array<unknown> = []
     for (let at = 0; at < 6; at++) outcomes.push(yield* deposit(100n))
     assert.deepStrictEqual(outcomes.at(-1), [spent, spent])
+  }).pipe(Effect.scoped)
+)
+
+it.live("a deposit for a receiver that cannot be paid is refused", () =>
+  Effect.gen(function* () {
+    const facilitator = yield* startBatch()
+    const { batch } = facilitator
+    const payer = yield* facilitator.account(5_000n)
+    const payee = yield* facilitator.account(0n)
+    const answers = Effect.fnUntraced(function* (payTo: string) {
+      const channel = batch.channel(payer, payTo, Keypair.random())
+      const payload = yield* Effect.promise(() => batch.deposit(channel, 1_000n, 100n))
+      const body = batch.body(channel, payload, 100n)
+      const verified = (yield* facilitator.verify(body)).json
+      return [verified.invalidReason, (yield* facilitator.settled(body)).json.errorReason]
+    })
+    const refused = [word("receiver_cannot_be_paid"), word("receiver_cannot_be_paid")]
+    assert.deepStrictEqual(yield* answers(Keypair.random().publicKey()), refused)
+    assert.deepStrictEqual(yield* answers(payee.publicKey()), [undefined, undefined])
+    // A contract holds tokens without a trustline.
+    assert.deepStrictEqual(yield* answers(StrKey.encodeContract(Keypair.random().rawPublicKey())), [
+      undefined,
+      undefined
+    ])
+    const other = yield* facilitator.account(0n)
+    yield* trust(facilitator, other, testnetUsdc, "0.0000999")
+    assert.deepStrictEqual(yield* answers(other.publicKey()), refused)
+    yield* trust(facilitator, other, testnetUsdc, "0.0001")
+    assert.deepStrictEqual(yield* answers(other.publicKey()), [undefined, undefined])
   }).pipe(Effect.scoped)
 )

@@ -8,6 +8,7 @@ import { SqlClient } from "effect/sql"
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
+import { readKeptActs } from "../../../kernel/settlement/operators/keptActs.ts"
 import { backup } from "../../../runtime/commands/backup.ts"
 import { clientOf } from "../../../runtime/embeddedCheck.ts"
 import { layer as embedded, openEmbedded } from "../../../runtime/platform/pglite.ts"
@@ -78,6 +79,8 @@ it.live(
       const state = join(folder, "restored")
       expect((yield* run("restore", whole, "--state", state)).out).toContain("500 rows")
       expect(existsSync(join(state, "database", "PG_VERSION"))).toBe(true)
+      const acts = yield* readKeptActs(state)
+      expect(acts).toMatchObject([{ action: "restore", subject: whole, outcome: "done" }])
       expect(existsSync(join(state, "database.restoring"))).toBe(false)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
   240_000

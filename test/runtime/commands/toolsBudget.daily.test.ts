@@ -76,14 +76,36 @@ const budget = (...words: ReadonlyArray<string>) =>
     (error) => String(error.stderr)
   )
 
+const acts = async (): Promise<ReadonlyArray<Record<string, string>>> => {
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [cli, "acts", "--profile", "tools", "--state", state, "--json"],
+    { cwd: root, env: environment }
+  )
+  return stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line))
+}
+
 it("decides a hold within the running tool server, and keeps it afterwards [S104]", async () => {
   mkdirSync(join(state, "tools"))
   writeFileSync(join(state, "tools", "reservations.json"), encodeTable([held("pay_1"), held("pay_2"), held("pay_3")]))
   await start()
   expect(await budget("list")).toContain("3 held")
-  expect(await budget("resolve", "pay_1", "released")).toBe("pay_1 is released\n")
-  expect(await budget("resolve", "pay_2", "spent", "--json")).toBe('{"id":"pay_2","outcome":"spent"}\n')
-  expect(await budget("resolve", "pay_1", "spent")).toMatch(/pay_1 is not held/)
+  const why = ["--reason", "the ledger shows nothing"]
+  expect(await budget("resolve", "pay_1", "released")).toMatch(/--reason/)
+  expect(await budget("resolve", "pay_1", "released", ...why)).toBe("pay_1 is released\n")
+  expect(await budget("resolve", "pay_2", "spent", "--json", ...why)).toBe('{"id":"pay_2","outcome":"spent"}\n')
+  expect(await budget("resolve", "pay_1", "spent", ...why)).toMatch(/pay_1 is not held/)
+  // Each is in the trail of the tool server's folder.
+  const trail = await acts()
+  expect(trail.map(({ action, outcome, subject }) => [action, subject, outcome])).toEqual([
+    ["resolve as spent", "pay_1", "pay_1 is not held, or nothing of it was signed"],
+    ["resolve as spent", "pay_2", "done"],
+    ["resolve as released", "pay_1", "done"]
+  ])
+  expect(trail.every(({ person, reason }) => person !== "" && reason === why[1])).toBe(true)
   expect(await budget("list")).toMatch(/^pay_3 .*\n1 held\n$/)
   // It only accepts its own family of commands.
   expect(instancesOf(state)[0]?.operators?.families).toEqual(["tools-budget"])

@@ -78,7 +78,7 @@ const reads: ReadonlyArray<ReadonlyArray<string>> = [
   ["tools-budget", "list"],
   ["approvals", "list"],
   ["approvals", "log"],
-  ["approvals", "approve", "x"]
+  ["approvals", "approve", "x", "--reason", "a drill"]
 ]
 
 /** Data of a tool server: files, unless its settings choose a database. */
