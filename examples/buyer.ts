@@ -36,8 +36,8 @@ import {
   requestOf,
   requiredBy,
   sendKept
-} from "./keptPayments.mjs"
-import { ledgersOf, type Limit, limitOf, usualAssets } from "./preparedBytes.mjs"
+} from "./client/keptPayments.mjs"
+import { ledgersOf, type Limit, limitOf, usualAssets } from "./client/preparedBytes.mjs"
 import { UptoStellarClient } from "./upto.ts"
 
 export interface BuyerOptions extends Call {

@@ -5,9 +5,9 @@
 import { Buffer } from "node:buffer"
 import { randomBytes } from "node:crypto"
 import { findFacilitator } from "./findFacilitator.ts"
-import { decode, encode, isSpent, requestOf, requiredBy } from "./keptPayments.mjs"
-import { accountOf, seedOf, strkey } from "./preparedBytes.mjs"
-import { type Options, signUntil, type Terms } from "./preparedSign.mjs"
+import { decode, encode, isSpent, requestOf, requiredBy } from "./client/keptPayments.mjs"
+import { accountOf, seedOf, strkey } from "./client/preparedBytes.mjs"
+import { type Options, signUntil, type Terms } from "./client/preparedSign.mjs"
 
 /** `mend`: a buyer or the seller can lose money or a page; `hint`: some buyers cannot pay. */
 export interface SellerCheck {

@@ -10,7 +10,7 @@ import { Readable } from "node:stream"
 import { decode, jsonWork, listen, type Sell, type Seller, type SellerOptions } from "./seller-http.ts"
 import { facilitatorAt } from "./seller/outcome.mjs"
 import { answerWithheld, canonical, isPayment } from "./seller/sales.mjs"
-import { memoryStore, soldOnce } from "./soldOnce.mjs"
+import { memoryStore, soldOnce } from "./seller/soldOnce.mjs"
 
 export interface PaidTool {
   readonly name: string

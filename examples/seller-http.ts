@@ -11,7 +11,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { fileURLToPath } from "node:url"
 import { type Client, facilitatorAt, settleUntilKnown } from "./seller/outcome.mjs"
 import { answerWithheld, readPayment, type Work } from "./seller/sales.mjs"
-import { fileStore, memoryStore, soldOnce, type Store } from "./soldOnce.mjs"
+import { fileStore, memoryStore, soldOnce, type Store } from "./seller/soldOnce.mjs"
 
 export interface SellerOptions {
   /** Base URL of the facilitator. */

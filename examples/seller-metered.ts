@@ -7,7 +7,7 @@
 import { fileURLToPath } from "node:url"
 import { jsonWork, listenPage, type Seller, type SellerOptions } from "./seller-http.ts"
 import { facilitatorAt } from "./seller/outcome.mjs"
-import { memoryStore, soldOnce } from "./soldOnce.mjs"
+import { memoryStore, soldOnce } from "./seller/soldOnce.mjs"
 
 export interface MeteredOptions extends Omit<SellerOptions, "amount"> {
   /** Maximum price of one page, and price of one word, in atomic units. */

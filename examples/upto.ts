@@ -17,7 +17,7 @@ import {
   xdr
 } from "@stellar/stellar-sdk"
 import { settlementWasmHash } from "../plugins/x402-upto/contract.ts"
-import { ledgersOf, usualAssets } from "./preparedBytes.mjs"
+import { ledgersOf, usualAssets } from "./client/preparedBytes.mjs"
 
 export interface UptoClientOptions {
   readonly secret: string

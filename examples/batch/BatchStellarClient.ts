@@ -13,8 +13,8 @@ import {
   withdrawArgs
 } from "../../plugins/x402-batch/contract.ts"
 import { encodeValue, type Value } from "../../kernel/stellar/Value.ts"
-import { cutsMax } from "../keptPayments.mjs"
-import { ledgersOf } from "../preparedBytes.mjs"
+import { cutsMax } from "../client/keptPayments.mjs"
+import { ledgersOf } from "../client/preparedBytes.mjs"
 import { type ClientChannel, type ClientStorage, memoryClientStorage } from "./clientStorage.ts"
 import { checkDepositTerms, type DepositBounds, depositFor } from "./depositBounds.ts"
 import type { ChannelConfig } from "./channels.ts"

@@ -1,7 +1,7 @@
 // A buyer's own limits on deposits by `batch-settlement`: it follows a seller's announcement within them, or refuses
 // it.
-import { leastTimes } from "../preparedBatch.mjs"
-import { usualAssets } from "../preparedBytes.mjs"
+import { leastTimes } from "../client/preparedBatch.mjs"
+import { usualAssets } from "../client/preparedBytes.mjs"
 
 export interface DepositBounds {
   /** A deposit is this many times the price, or a seller's announced minimum, up to ten times that. Default 100. */

@@ -12,7 +12,9 @@ interface Locked {
   readonly resolved?: string
 }
 
-const manifests = textFiles.filter((path) => basename(path) === "package.json")
+/** Without a dependency, so without a lockfile. */
+const isExample = (path: string) => /^examples\/(client|receipts|seller)\/package\.json$/.test(path)
+const manifests = textFiles.filter((path) => basename(path) === "package.json" && !isExample(path))
 const lockfiles = textFiles.filter((path) => basename(path) === "package-lock.json")
 const readLock = (path: string) =>
   Object.entries((JSON.parse(readText(path)) as { packages: Record<string, Locked> }).packages)

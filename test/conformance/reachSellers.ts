@@ -4,8 +4,8 @@ import { spawn, spawnSync } from "node:child_process"
 import { createServer } from "node:http"
 import { createRequire } from "node:module"
 import { join } from "node:path"
-import { makeSell, priced, toFastify, toNode } from "../../examples/sellRequest.mjs"
-import { memoryStore } from "../../examples/soldOnce.mjs"
+import { makeSell, priced, toFastify, toKoa, toNode } from "../../examples/seller/sellRequest.mjs"
+import { memoryStore } from "../../examples/seller/soldOnce.mjs"
 import { testnetUsdc } from "../support/buyer.ts"
 import { installSet } from "./officialSet.ts"
 import { root } from "./world.ts"
@@ -106,16 +106,13 @@ const byFastify = async (needs: SellerNeeds): Promise<ReachSeller> => {
 
 const byKoa = (needs: SellerNeeds) => {
   const { weather, words } = pagesOf(needs)
-  const routes: Record<string, ReturnType<typeof toNode>> = {
-    "/weather": toNode(weather),
-    "/story": toNode(words),
-    "/report": toNode(report)
+  const routes: Record<string, ReturnType<typeof toKoa>> = {
+    "/weather": toKoa(weather),
+    "/story": toKoa(words),
+    "/report": toKoa(report)
   }
   const app = new (frameworks("koa"))()
-  app.use(async (context: any) => {
-    context.respond = false
-    await routes[context.path]?.(context.req, context.res)
-  })
+  app.use(async (context: any) => routes[context.path]?.(context))
   return listen("Koa", app.callback())
 }
 

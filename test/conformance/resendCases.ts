@@ -1,6 +1,6 @@
 // A buyer that sends the same payment again to a seller of official packages, in the two cases of the seller's guide.
 // First, the seller received pending and the payment settled afterwards, with and without a record of the sale. Second,
-// the answer of `/settle` was lost in transit; then only a record (`examples/soldOnce.mjs`) releases the sold content.
+// the answer of `/settle` was lost in transit; then only a record (`soldOnce.mjs`) releases the sold content.
 // The first case has its own facilitator, which answers pending before its ledger closes.
 import assert from "node:assert/strict"
 import { installSet, type OfficialSet, type SetName, startSet } from "./officialSet.ts"

@@ -13,7 +13,7 @@ import {
   xdr
 } from "@stellar/stellar-sdk"
 import { createServer, type Server } from "node:http"
-import { ledgerProof } from "../../examples/ledgerProof.mjs"
+import { ledgerProof } from "../../examples/seller/ledgerProof.mjs"
 import { nameOf } from "../../examples/seller/sales.mjs"
 import { signedCall } from "../../examples/seller/signedCall.mjs"
 import { testnetUsdc } from "../support/buyer.ts"

@@ -97,7 +97,7 @@ const makeBuyers = Effect.fnUntraced(function* (facilitator: Facilitator) {
     const own = join(folder, name)
     buyers.push({ name, account, folder: own, buy: run(program, file, { PAYMENTS: own, ...env }) })
   }
-  add("node", node.publicKey(), process.execPath, "examples/prepared.mjs", { BUYER_SECRET: node.secret() })
+  add("node", node.publicKey(), process.execPath, "examples/client/prepared.mjs", { BUYER_SECRET: node.secret() })
   if (python !== "")
     add("python", snake.publicKey(), python, "examples/python/buy.py", { BUYER_SECRET: snake.secret() })
   if (hasCurl) {

@@ -1,8 +1,8 @@
 // The paywall's own route to `/prepare`, and the headers of its page.
 import { createServer } from "node:http"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { paywall, prepareProxy } from "../../examples/paywall.mjs"
-import { makeSell } from "../../examples/sellRequest.mjs"
+import { paywall, prepareProxy } from "../../examples/seller/paywall.mjs"
+import { makeSell } from "../../examples/seller/sellRequest.mjs"
 
 let asked = 0
 const facilitator = createServer((request, response) => {

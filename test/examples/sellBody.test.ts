@@ -4,8 +4,8 @@ import { createRequire } from "node:module"
 import { createServer, type IncomingMessage, type RequestListener } from "node:http"
 import { join } from "node:path"
 import { expect, it } from "vitest"
-import { toFastify, toNode, makeSell } from "../../examples/sellRequest.mjs"
-import { memoryStore, soldOnce } from "../../examples/soldOnce.mjs"
+import { toFastify, toNode, makeSell } from "../../examples/seller/sellRequest.mjs"
+import { memoryStore, soldOnce } from "../../examples/seller/soldOnce.mjs"
 import { root } from "../../runtime/bootstrap.mjs"
 
 const express = createRequire(join(root, "package.json"))("express")

@@ -9,7 +9,7 @@ import { join } from "node:path"
 import { describe } from "vitest"
 import { facilitatorAt } from "../../examples/seller/outcome.mjs"
 import { encode, jsonWork } from "../../examples/seller-http.ts"
-import { fileStore, memoryStore, soldOnce, soldTable, sqlStore, type Store } from "../../examples/soldOnce.mjs"
+import { fileStore, memoryStore, soldOnce, soldTable, sqlStore, type Store } from "../../examples/seller/soldOnce.mjs"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { cutting, startWay, type Way } from "../support/facilitatorWay.ts"
 

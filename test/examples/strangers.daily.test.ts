@@ -7,7 +7,7 @@ import { execFile, spawnSync } from "node:child_process"
 import { createServer } from "node:http"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { pay } from "../../examples/prepared.mjs"
+import { pay } from "../../examples/client/prepared.mjs"
 import { root } from "../../runtime/bootstrap.mjs"
 import { testnetUsdc } from "../support/buyer.ts"
 

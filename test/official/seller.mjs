@@ -1,7 +1,7 @@
 // An express seller built from the official packages that one of the subfolders passes in. It takes its settings as
 // JSON in its first argument, `{ facilitator, payTo, network, apiKey? }`, listens on a free port, prints one line
 // `{"url": …}` when it serves, and ends when its standard input ends. The packages are used as published.
-import { memoryStore, soldOnce } from "../../examples/soldOnce.mjs"
+import { memoryStore, soldOnce } from "../../examples/seller/soldOnce.mjs"
 
 /** Pages that are computed once and released as often as their payment asks: `soldOnce` around the same packages. */
 const sellKept = (set, app, { facilitator, network, accepts }) => {

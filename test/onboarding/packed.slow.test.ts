@@ -24,8 +24,7 @@ describe("the package", () => {
     const shipped = [
       /^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/,
       /^examples\/(guides|screens)\/[^/]+$/,
-      // Modules and packages for sellers and buyers, as the guides name them.
-      /^examples\/(soldOnce|facilitators|keptPayments|ledgerProof|sellRequest|prepared\w*|paywall|paywallScript)\.mjs$/,
+      // Packages for sellers and buyers, as the guides name them.
       /^examples\/(client|curl|python|receipts|seller)\/.+$/,
       /^runtime\/(bootstrap|system|tollkeeper)\.mjs$/,
       /^runtime\/dist\/(kernel|plugins|runtime|migrations|examples)\/.+$/

@@ -3,7 +3,7 @@
 // nonce, in every ledger in which its authorization could be spent. For facilitators without records: killed between
 // submission and answer, they later refuse a payment that they settled (`facilitators.mjs`). A transaction proves a
 // payment only if it makes this exact call with only this authorization: then the ledger spent it there.
-import { authorizationOf, signedCall, transferBytes } from "./seller/signedCall.mjs"
+import { authorizationOf, signedCall, transferBytes } from "./signedCall.mjs"
 
 /** The shortest ledger that a buyer may have assumed, seconds, and the maximum distance between two nodes, ledgers. */
 const secondsPerLedger = 1

@@ -3,10 +3,11 @@
 // payment, and `keptPayments.mjs` stores it before it is sent: a payment with a lost answer is sent again, and no other
 // is signed while it may land. `batch-settlement` is in `preparedBatch.mjs`: one deposit, then vouchers.
 //
-//   BUYER_SECRET=S… node examples/prepared.mjs [-X METHOD] [-d BODY] [-H 'name: value'] http://127.0.0.1:3000/weather
-//   BUYER_SECRET=S… node examples/prepared.mjs --resume FILE
+//   BUYER_SECRET=S… node examples/client/prepared.mjs [-X METHOD] [-d BODY] [-H 'name: value'] URL
+//   BUYER_SECRET=S… node examples/client/prepared.mjs --resume FILE
 import { createHash } from "node:crypto"
 import { writeFileSync } from "node:fs"
+import { relative } from "node:path"
 import { parseArgs } from "node:util"
 import {
   ask,
@@ -240,7 +241,7 @@ if (process.argv[1]?.endsWith("prepared.mjs")) {
     console.error(error.message)
     if (error instanceof PaymentUnknown) {
       console.error(`payment: ${error.kept.payment}`)
-      console.error(`resume:  node examples/prepared.mjs --resume ${error.kept.file}`)
+      console.error(`resume:  node ${relative("", process.argv[1] ?? "")} --resume ${error.kept.file}`)
     }
     return 1
   })

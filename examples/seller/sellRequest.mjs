@@ -1,14 +1,14 @@
 // @ts-check
 // A seller for the Fetch API: one function from a `Request` to a `Response`. Hono, Next's app router, Workers, Deno and
-// Bun use it directly, and `node:http`, Express and Fastify through `toNode`. It handles the 402, verify, the work,
-// settle and the receipt. A payment's work is computed once and released for every repetition of its request
+// Bun use it directly, and `node:http`, Express, Fastify and Koa through adapters. It handles the 402, verify, the
+// work, settle and the receipt. A payment's work is computed once and released for every repetition of its request
 // (`soldOnce.mjs`).
 //
 //   const sell = makeSell({ payTo, asset, amount, facilitator })
 //   export const GET = (request) => sell(request, () => ({ city: "Riga", celsius: 17 }))
 import { facilitators } from "./facilitators.mjs"
-import { facilitatorAt } from "./seller/outcome.mjs"
-import { answerWithheld, readPayment } from "./seller/sales.mjs"
+import { facilitatorAt } from "./outcome.mjs"
+import { answerWithheld, readPayment } from "./sales.mjs"
 import { memoryStore, soldOnce } from "./soldOnce.mjs"
 
 export { facilitatorAt }
@@ -185,4 +185,10 @@ export const toNode = (answer) => async (request, response, parsed) => {
 export const toFastify = (answer) => (/** @type {any} */ request, /** @type {any} */ reply) => {
   reply.hijack()
   return toNode(answer)(request.raw, reply.raw, request.body ?? undefined)
+}
+
+/** Middleware of Koa; uses a body that a parser kept. @param {(request: Request) => Promise<Response>} answer */
+export const toKoa = (answer) => async (/** @type {any} */ context) => {
+  context.respond = false
+  await toNode(answer)(context.req, context.res, context.request.body)
 }

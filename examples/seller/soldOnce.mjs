@@ -9,18 +9,18 @@
 // gives no verdict, it gets 502 or 503. Nothing is released to another payment or another request, whatever its
 // identifier: 409. Across processes the first stored work counts; within one, duplicates wait for each other.
 import { AsyncLocalStorage } from "node:async_hooks"
-import { answerWithheld, canonical, makeSale, makeSales, readPayment } from "./seller/sales.mjs"
+import { answerWithheld, canonical, makeSale, makeSales, readPayment } from "./sales.mjs"
 
-export { fileStore, memoryStore, soldTable, sqlStore } from "./seller/stores.mjs"
+export { fileStore, memoryStore, soldTable, sqlStore } from "./stores.mjs"
 
-/** @typedef {import("./seller/stores.mjs").Store} Store */
-/** @typedef {import("./seller/outcome.mjs").Asked} Asked */
-/** @typedef {import("./seller/outcome.mjs").Client} Client */
-/** @typedef {import("./seller/outcome.mjs").Receipt} Receipt */
-/** @typedef {import("./seller/sales.mjs").Sale} Sale */
-/** @typedef {import("./seller/sales.mjs").Sold} Sold */
-/** @typedef {import("./seller/sales.mjs").Withheld} Withheld */
-/** @typedef {import("./seller/sales.mjs").Work} Work */
+/** @typedef {import("./stores.mjs").Store} Store */
+/** @typedef {import("./outcome.mjs").Asked} Asked */
+/** @typedef {import("./outcome.mjs").Client} Client */
+/** @typedef {import("./outcome.mjs").Receipt} Receipt */
+/** @typedef {import("./sales.mjs").Sale} Sale */
+/** @typedef {import("./sales.mjs").Sold} Sold */
+/** @typedef {import("./sales.mjs").Withheld} Withheld */
+/** @typedef {import("./sales.mjs").Work} Work */
 
 /** @param {unknown} value */
 const encode = (value) => Buffer.from(JSON.stringify(value)).toString("base64")

@@ -9,12 +9,12 @@
 // spent (`proof`, of `ledgerProof.mjs`).
 //
 // It holds no key. With `soldOnce`: `soldOnce({ store }).facilitator(facilitators([first, second], { store }))`.
-import { ask, NoAnswer, readSettle, readVerify } from "./seller/outcome.mjs"
-import { nameOf } from "./seller/sales.mjs"
-import { memoryStore } from "./seller/stores.mjs"
+import { ask, NoAnswer, readSettle, readVerify } from "./outcome.mjs"
+import { nameOf } from "./sales.mjs"
+import { memoryStore } from "./stores.mjs"
 
-/** @typedef {import("./seller/outcome.mjs").Client} Client */
-/** @typedef {import("./seller/stores.mjs").Store} Store */
+/** @typedef {import("./outcome.mjs").Client} Client */
+/** @typedef {import("./stores.mjs").Store} Store */
 
 /** @param {number} millis */
 const pause = (millis) => new Promise((resolve) => setTimeout(resolve, millis))
