@@ -109,7 +109,7 @@ export class AccountSessions extends Context.Service<
           const token = `${random}.${seal(sealedFor(overTls), random)}`
           const until = new Date((yield* Clock.currentTimeMillis) + hoursMax * 3_600_000)
           const isNew = yield* inTransaction(insert(answer, token, seal("place", source), until))
-          if (!isNew) return "this challenge was answered already; ask for a new one"
+          if (!isNew) return "this challenge was already answered; request a new one"
           const cookie = sessionCookie(cookieName, { value: token, overTls, maxAgeSeconds: hoursMax * 3_600 })
           return { session: { account: answer.account, until }, cookie }
         },

@@ -39,7 +39,7 @@ export const refusals = [
   row("invalid_ledger_auth_expired", "the authorization has not expired", {
     label: "Signature expired before it was sent",
     sentence: "The buyer's signature has expired.",
-    remedy: "The buyer signs a new payment."
+    remedy: "Have the buyer sign a new payment."
   }),
   row("invalid_exact_ledger_signature_expiration_too_far", "the authorization does not outlive its timeout", {
     label: "Signature valid for too long",

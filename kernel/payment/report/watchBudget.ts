@@ -53,14 +53,14 @@ export const watchBudget = Effect.gen(function* () {
   const payments = (stroops: bigint) => String(stroops / usualStroops)
   const sponsor = yield* Sponsor
   const covered = () =>
-    `${payments(limits.sponsoredPerDayStroopsMax)} payments a day at least are paid for, ` +
-    `${payments(limits.sponsoredPerPrincipalPerDayStroopsMax)} of one key (tollkeeper budget)`
+    `${payments(limits.sponsoredPerDayStroopsMax)} payments a day at least are sponsored, ` +
+    `${payments(limits.sponsoredPerPrincipalPerDayStroopsMax)} per key (tollkeeper budget)`
   yield* greeting.add(
     Effect.gen(function* () {
       // While nothing can be recorded (a full disk), we promise nothing.
       const unwritable = yield* sponsor.unrecordable
       const why = Option.isSome(unwritable) ? unwritable : yield* sponsor.unfunded
-      const where = Option.match(why, { onNone: covered, onSome: (why) => `no payment is paid for: ${why}` })
+      const where = Option.match(why, { onNone: covered, onSome: (why) => `no payment is sponsored: ${why}` })
       return { label: "fees", where: [where] }
     })
   )
@@ -70,7 +70,7 @@ export const watchBudget = Effect.gen(function* () {
     const before = reported.get(scope.name)
     reported.set(scope.name, { day, level: before?.day === day ? Math.max(before.level, level) : level })
     if (level === 0 || (before?.day === day && before.level >= level)) return
-    const what = level === 100 ? "is used up: payments are refused" : "is used to four fifths"
+    const what = level === 100 ? "is used up: payments are refused" : "is four fifths used"
     yield* Effect.logWarning(`the sponsor's budget of ${scope.name} for ${day} ${what}; raise ${scope.setting}`).pipe(
       Effect.annotateLogs({
         scope: scope.name,
