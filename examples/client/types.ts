@@ -85,7 +85,7 @@ export type AnalyticsPagination = {
 
 /** As /openapi.json has it. */
 export type BatchAuthorizer = {
-  /** The store's key for the caller: it allows claims and refunds of channels that name it. */
+  /** The store's key for the caller: it authorizes claims and refunds of channels that use it. */
   readonly receiverAuthorizer: string
 }
 
@@ -94,7 +94,7 @@ export type BatchChannel = {
   /** The channel's id: 32 bytes, hex. */
   readonly channelId: string
   readonly channelConfig: BatchChannelConfig
-  /** Charged in all: the base of the next voucher. */
+  /** Total charged: the base of the next voucher. */
   readonly chargedCumulativeAmount: string
   /** Ceiling of the newest voucher. */
   readonly signedMaxClaimable: string
@@ -113,20 +113,20 @@ export type BatchChannel = {
   readonly onchainSyncedAt: number | "Infinity" | "-Infinity" | "NaN" | null
   readonly lastRequestTimestamp: number | "Infinity" | "-Infinity" | "NaN"
   readonly pendingRequest: {
-    /** The request that has the channel. */
+    /** The request that reserved the channel. */
     readonly pendingId: string
     /** Its voucher's ceiling. */
     readonly signedMaxClaimable: string
     readonly expiresAt: number | "Infinity" | "-Infinity" | "NaN"
   } | null
   readonly pendingRefund: {
-    /** The request that it was signed for. */
+    /** The request for which it was signed. */
     readonly pendingId: string
-    /** What may be paid out: nothing is sold below it. */
+    /** Amount that may be paid out; it is not available for charges. */
     readonly amount: string
-    /** The nonce that it counts for. */
+    /** The refund nonce for which it is valid. */
     readonly refundNonce: number
-    /** The last close time at which it counts, Unix seconds. */
+    /** The last close time at which it is valid, Unix seconds. */
     readonly expiresAt: number
   } | null
 }
@@ -152,7 +152,7 @@ export type BatchChannelConfig = {
 /** As /openapi.json has it. */
 export type BatchChannelReport = {
   readonly items: ReadonlyArray<BatchReportedChannel>
-  /** Whether there are more than the report has. */
+  /** Whether there are more channels than in the report. */
   readonly more: boolean
   readonly pagination: {
     readonly limit: number
@@ -196,7 +196,7 @@ export type BatchLedgerState = {
   readonly refundNonce: number
   /** A close time of the ledger, Unix seconds, at or before that of the reading. */
   readonly asOf?: number
-  /** Of sync: when it was read, Unix ms; `totalClaimed` alone is taken then. */
+  /** With sync: when it was read, Unix ms; only `totalClaimed` is applied then. */
   readonly onchainSyncedAt?: number
 }
 
@@ -206,7 +206,7 @@ export type BatchRefund = {
   readonly amount: string
   /** The channel's nonce. */
   readonly refundNonce: string
-  /** The last close time at which the signatures count, Unix seconds. */
+  /** The last close time at which the signatures are valid, Unix seconds. */
   readonly expiresAt: number
   readonly claims: ReadonlyArray<{
     readonly voucher: {
@@ -437,7 +437,7 @@ export type DailyVolume = {
 /** As /openapi.json has it. */
 export type DemoPayment = {
   readonly x402Version: 2
-  /** A new account with a little money. */
+  /** A new account with a small balance. */
   readonly buyer: string
   readonly paymentPayload: {
     readonly x402Version: 2
@@ -662,7 +662,7 @@ export type Found = {
       | "origin"
       | "key"
       | "reason"
-    /** Transaction hash, address, contract, internal id, origin, label or reason, by its kind. */
+    /** Transaction hash, address, contract, internal id, origin, label or reason, depending on the kind. */
     readonly id: string
     /** What it is called. */
     readonly title: string
@@ -1118,7 +1118,7 @@ export type PaymentRequest = {
   readonly paymentPayload: {
     readonly x402Version: 2
     readonly accepted: PaymentTerms
-    /** Of the scheme: for exact and upto `transaction`, base64 XDR of the signed envelope. */
+    /** Defined by the scheme: for exact and upto `transaction`, base64 XDR of the signed envelope. */
     readonly payload: Readonly<Record<string, unknown>>
     /** What is paid for. */
     readonly resource?: Readonly<Record<string, unknown>>
@@ -1156,7 +1156,7 @@ export type PrepareAnswer = {
   readonly scheme: string
   /** As the request spelled it. */
   readonly network: string
-  /** Its sha256 begins what is signed. */
+  /** The signed bytes start with its sha256. */
   readonly networkPassphrase: string
   /** As in the request. */
   readonly payer: string
@@ -1166,7 +1166,7 @@ export type PrepareAnswer = {
   readonly authorizationEntry: string
   /** Nonce of the authorization, a signed 64-bit integer as decimal text. */
   readonly nonce: string
-  /** What the scheme chose beside nonce and expiry, by name. */
+  /** Values that the scheme chose, besides nonce and expiry, by name. */
   readonly chosen: Readonly<Record<string, unknown>>
   readonly toSign: {
     /** Base64 of the bytes that are hashed. */
@@ -1188,7 +1188,7 @@ export type PrepareAnswer = {
         readonly args: ReadonlyArray<string>
       }>
     }
-    /** What the payload has signed beside it, by name: of a batch deposit its `voucher`. */
+    /** Further signatures of the payload, by name: for a batch deposit, its `voucher`. */
     readonly beside?: Readonly<Record<string, {
       /** The ed25519 key that signs, as G…. */
       readonly signer: string
@@ -1198,12 +1198,12 @@ export type PrepareAnswer = {
       readonly hash: string
     }>>
   }
-  /** What to send as `paymentPayload.payload`, its signatures empty. */
+  /** Value to send as `paymentPayload.payload`, with empty signatures. */
   readonly payload: Readonly<Record<string, unknown>>
   readonly expires: {
     /** Last ledger of the signature. */
     readonly ledger: number
-    /** The newest ledger known here. */
+    /** The newest ledger seen by this facilitator. */
     readonly latestLedger: number
     /** When that ledger closes, estimated. */
     readonly at: string
@@ -1212,11 +1212,11 @@ export type PrepareAnswer = {
     readonly sponsored: true
     /** The account that pays them. */
     readonly sponsor: string
-    /** Resource fee by a recording simulation, stroops: an upper estimate, the ceiling aside. */
+    /** Resource fee from a recording simulation, stroops: an upper estimate, without the ceiling. */
     readonly resourceStroops: string
-    /** What the network asks for inclusion now, stroops. */
+    /** The network's current inclusion fee, stroops. */
     readonly inclusionStroops: string
-    /** Most that this payment may cost the sponsor, stroops. */
+    /** Maximum cost of this payment for the sponsor, stroops. */
     readonly ceilingStroops: string
   }
 }
@@ -1228,7 +1228,7 @@ export type PrepareRequest = {
   readonly paymentRequirements: Readonly<Record<string, unknown>>
   /** Account (G…) or contract (C…) that will sign. */
   readonly payer: string
-  /** What the payer chooses. Batch deposit: `amount`, `charged`, `payerAuthorizer`, `salt`. */
+  /** The payer's choices. Batch deposit: `amount`, `charged`, `payerAuthorizer`, `salt`. */
   readonly choices?: Readonly<Record<string, unknown>>
 }
 
@@ -1249,10 +1249,10 @@ export type Pulse = {
     readonly failed: number
     /** Settlements without an outcome. */
     readonly pending: number
-    /** Atomic units that moved, of the pulse's asset. */
+    /** Amount transferred, in atomic units of the pulse's asset. */
     readonly amount: string
   }
-  /** The range of equal length before it; null where not all of it was recorded. */
+  /** The preceding range of equal length; null if it was not recorded completely. */
   readonly before: {
     /** Settlements. */
     readonly settled: number
@@ -1260,13 +1260,13 @@ export type Pulse = {
     readonly failed: number
     /** Settlements without an outcome. */
     readonly pending: number
-    /** Atomic units that moved, of the pulse's asset. */
+    /** Amount transferred, in atomic units of the pulse's asset. */
     readonly amount: string
   } | null
   readonly series: ReadonlyArray<{
     /** Start of the bucket. */
     readonly at: string
-    /** False before the first settlement: no figure, not zero. */
+    /** False before the first settlement: the figures are unknown, not zero. */
     readonly recorded: boolean
     /** Settlements. */
     readonly settled: number
@@ -1274,7 +1274,7 @@ export type Pulse = {
     readonly failed: number
     /** Settlements without an outcome. */
     readonly pending: number
-    /** Atomic units that moved, of the pulse's asset. */
+    /** Amount transferred, in atomic units of the pulse's asset. */
     readonly amount: string
   }>
   readonly shares: ReadonlyArray<{
@@ -1287,7 +1287,7 @@ export type Pulse = {
     readonly settlements: number
     /** Of them. */
     readonly settled: number
-    /** Atomic units of the pulse's asset; for an asset its own. */
+    /** Atomic units of the pulse's asset; of its own asset for an asset. */
     readonly amount: string
   }>
   readonly reasons: ReadonlyArray<{
@@ -1372,7 +1372,7 @@ export type Refusals = {
     /** `verify` or `settle`. */
     readonly operation: string
     readonly reason: string
-    /** `key:` and a label, `anonymous`, or `none` where no listed key was sent. */
+    /** `key:` and a label, `anonymous`, or `none` if no listed key was sent. */
     readonly principal: string
     /** A whole number as decimal text; amounts in atomic units, fees in stroops. */
     readonly refused: string
@@ -1654,11 +1654,11 @@ export type SearchStatus = {
 
 /** As /openapi.json has it. */
 export type Selling = {
-  /** The newest settlements that were read. */
+  /** Sample size: the newest settlements that were read. */
   readonly over: number
   /** Of them. */
   readonly settled: number
-  /** Settled ones whose payer it had not paid before. */
+  /** Settled ones, without payments to a recipient that had paid the payer before. */
   readonly organic: number
   readonly resources: ReadonlyArray<{
     readonly resource_id: string | null
@@ -1757,28 +1757,28 @@ export type SettleAnswer = {
   readonly success: boolean
   /** Address of the payer, whenever it is known. */
   readonly payer?: string
-  /** Hash of the transaction; empty when there is none. */
+  /** Hash of the transaction, or empty. */
   readonly transaction: string
   /** As the request spelled it. */
   readonly network: string
-  /** What moved, atomic units; present when success is true. */
+  /** Amount transferred, atomic units; present when success is true. */
   readonly amount?: string
   /** Of the scheme. */
   readonly extra?: Readonly<Record<string, unknown>>
-  /** Word of the refusal; present when success is false. */
+  /** Reason code; present when success is false. */
   readonly errorReason?: string
   /** The refusal in a sentence. */
   readonly errorMessage?: string
   /** With 503 or a used-up budget: when the same payment may succeed, in milliseconds from now. */
   readonly retryAfterMs?: number
-  /** With a used-up budget: when the next day's begins. */
+  /** With a used-up budget: when the next day's budget begins. */
   readonly resetAt?: string
   /**
    * Of a failed payment: its authorization may be used until this ledger; a payer signs again
    * only after it.
    */
   readonly authorizationLivesUntilLedger?: number
-  /** With success: what plugins attest of the payment, by their keys. */
+  /** With success: attestations by plugins, keyed by extension. */
   readonly extensions?: Readonly<Record<string, unknown>>
 }
 
@@ -1809,20 +1809,20 @@ export type Settlement = {
   readonly resolvedAt?: string
   /** The ledger that included the transaction. */
   readonly ledger?: number
-  /** How many RPC endpoints showed the outcome; 1 where one alone was configured or answered. */
+  /** Number of RPC endpoints that showed the outcome; 1 if only one was configured or answered. */
   readonly confirmations?: 1 | 2
   /** What the sponsor was charged. */
   readonly feeStroops?: string
   /** Why it failed. */
   readonly errorReason?: string
-  /** The same in a sentence, with what the ledger shows of the authorization. */
+  /** The reason as a sentence, with the authorization's state on the ledger. */
   readonly errorMessage?: string
   /**
    * Of a failed payment: its authorization may be used until this ledger; a payer signs again
    * only after it.
    */
   readonly authorizationLivesUntilLedger?: number
-  /** Hash of the other transaction that used the authorization: the payer may have paid by it. */
+  /** Hash of the other transaction that used the authorization: the payer may have paid with it. */
   readonly spentBy?: string
 }
 
@@ -1842,7 +1842,7 @@ export type SettlementRecord = {
   readonly pay_to: string
   /** A whole number as decimal text; amounts in atomic units, fees in stroops. */
   readonly max_amount: string
-  /** Amount that moved; 0 when it failed, null while unknown. */
+  /** Amount transferred; 0 if it failed, null while unknown. */
   readonly amount: string | null
   /** A whole number as decimal text; amounts in atomic units, fees in stroops. */
   readonly fee_stroops: string
@@ -1873,7 +1873,7 @@ export type SettlementsListed = {
     readonly pay_to: string
     /** A whole number as decimal text; amounts in atomic units, fees in stroops. */
     readonly max_amount: string
-    /** Amount that moved; 0 when it failed, null while unknown. */
+    /** Amount transferred; 0 if it failed, null while unknown. */
     readonly amount: string | null
     /** A whole number as decimal text; amounts in atomic units, fees in stroops. */
     readonly fee_stroops: string
@@ -1887,14 +1887,14 @@ export type SettlementsListed = {
     readonly organic: boolean
     /** Origin of its resource. */
     readonly origin: string | null
-    /** Label of the key that settled it; null where it was not kept. */
+    /** Label of the key that settled it; null if it was not kept. */
     readonly key: string | null
   }>
   readonly pagination: {
     readonly limit: number
     /** Of the next page; null on the last one. */
     readonly cursor: string | null
-    /** Matches, on the first page, counted up to a bound. */
+    /** Matches, only on the first page, counted up to a limit. */
     readonly total?: number
     /** There are more than that. */
     readonly more?: boolean
@@ -2008,20 +2008,20 @@ export type VerifyAnswer = {
   readonly isValid: boolean
   /** Address of the payer, whenever it is known. */
   readonly payer?: string
-  /** Word of the refusal; present when isValid is false. */
+  /** Reason code; present when isValid is false. */
   readonly invalidReason?: string
   /** The refusal in a sentence. */
   readonly invalidMessage?: string
   /** With 503 or a used-up budget: when the same payment may succeed, in milliseconds from now. */
   readonly retryAfterMs?: number
-  /** With a used-up budget: when the next day's begins. */
+  /** With a used-up budget: when the next day's budget begins. */
   readonly resetAt?: string
   /**
    * Of a failed payment: its authorization may be used until this ledger; a payer signs again
    * only after it.
    */
   readonly authorizationLivesUntilLedger?: number
-  /** Hash of the transaction that the payment was settled by; when it was before. */
+  /** Hash of the transaction that settled the payment, if it was settled before. */
   readonly transaction?: string
   /** Of the scheme. */
   readonly extra?: Readonly<Record<string, unknown>>
@@ -2034,7 +2034,7 @@ export type WebhookDeliveries = {
   readonly pagination: {
     readonly limit: number
     readonly cursor: string | null
-    /** Matches, on the first page, up to a bound. */
+    /** Matches, only on the first page, counted up to a limit. */
     readonly total?: number
     /** There are more than that. */
     readonly more?: boolean
@@ -2176,7 +2176,7 @@ export interface Client {
     readonly items: ReadonlyArray<Counterparty>
     readonly pagination: AnalyticsPagination
   }>
-  /** Settlements of the address as payer or recipient. */
+  /** Settlements with the address as payer or recipient. */
   readonly buyerTransactions: (given: {
     readonly query?: {
       readonly days?: undefined | 0 | 1 | 7 | 14 | 30
@@ -2213,7 +2213,7 @@ export interface Client {
     readonly body: {
       /** In either spelling. */
       readonly network: string
-      /** Identity of the request, a random text of the seller's. Repeated, it changes nothing. */
+      /** Random id of the request, chosen by the seller. A repeated id changes nothing. */
       readonly payment: string
       /** The channel's id: 32 bytes, hex. */
       readonly channelId: string
@@ -2261,7 +2261,7 @@ export interface Client {
       readonly offset?: undefined | number
     }
   }, signal?: AbortSignal) => Promise<AccountExplanation>
-  /** What a hash, id, address, URL, name or key label leads to. */
+  /** Finds a hash, id, address, URL, name or key label. */
   readonly find: (given: {
     readonly query: {
       readonly q: string
@@ -2292,7 +2292,7 @@ export interface Client {
       readonly payTo: string
     }
   }, signal?: AbortSignal) => Promise<string>
-  /** The process lives. */
+  /** The process is running. */
   readonly live: (given?: undefined, signal?: AbortSignal) => Promise<{
     readonly status: "ok"
   }>
@@ -2409,7 +2409,7 @@ export interface Client {
   }, signal?: AbortSignal) => Promise<Moves>
   /** This document. */
   readonly openapi: (given?: undefined, signal?: AbortSignal) => Promise<Readonly<Record<string, unknown>>>
-  /** Origins of cataloged resources, the one seen last first. */
+  /** Origins of cataloged resources, most recently seen first. */
   readonly origins: (given?: {
     readonly query?: {
       readonly asset?: undefined | string
@@ -2427,7 +2427,7 @@ export interface Client {
       readonly asset?: undefined | string
     }
   }, signal?: AbortSignal) => Promise<Overview>
-  /** What the session's account was paid. */
+  /** Totals paid to the session's account. */
   readonly ownTotals: (given?: {
     readonly query?: {
       readonly days?: undefined | 0 | 1 | 7 | 14 | 30
@@ -2454,7 +2454,7 @@ export interface Client {
   readonly prepare: (given: {
     readonly body: PrepareRequest
   }, signal?: AbortSignal) => Promise<PrepareAnswer>
-  /** Sums and series of a range, beside the range of equal length before it. */
+  /** Sums and series of a range and of the preceding range of equal length. */
   readonly pulse: (given?: {
     readonly query?: {
       readonly from?: undefined | string
@@ -2476,7 +2476,7 @@ export interface Client {
   /** Whether the database answers; the state of search, plugins and drivers. */
   readonly ready: (given?: undefined, signal?: AbortSignal) => Promise<Readiness>
   /**
-   * Every reason of refused payments and unlisted resources: its HTTP status, a sentence and a
+   * Every reason for refused payments and unlisted resources: its HTTP status, a sentence and a
    * remedy.
    */
   readonly reasons: (given?: undefined, signal?: AbortSignal) => Promise<{
@@ -2550,7 +2550,7 @@ export interface Client {
       readonly cursor?: undefined | string
     }
   }, signal?: AbortSignal) => Promise<Refusals>
-  /** Declarations that the catalog did not take, the latest first, of what never was listed too. */
+  /** Declarations that the catalog rejected, latest first, including resources that were never listed. */
   readonly rejections: (given?: {
     readonly query?: {
       readonly limit?: undefined | string
@@ -2560,12 +2560,12 @@ export interface Client {
     readonly items: ReadonlyArray<RejectedDeclaration>
     readonly pagination: AnalyticsPagination
   }>
-  /** Gives the request's reservation back. */
+  /** Releases the request's reservation. */
   readonly releaseChannel: (given: {
     readonly body: {
       /** In either spelling. */
       readonly network: string
-      /** Identity of the request, a random text of the seller's. Repeated, it changes nothing. */
+      /** Random id of the request, chosen by the seller. A repeated id changes nothing. */
       readonly payment: string
       /** The channel's id: 32 bytes, hex. */
       readonly channelId: string
@@ -2591,11 +2591,11 @@ export interface Client {
     readonly body: {
       /** In either spelling. */
       readonly network: string
-      /** Identity of the request, a random text of the seller's. Repeated, it changes nothing. */
+      /** Random id of the request, chosen by the seller. A repeated id changes nothing. */
       readonly payment: string
       readonly channelConfig: BatchChannelConfig
       readonly voucher: BatchVoucher
-      /** The most that the request may be charged; 0 for a refund. */
+      /** Maximum charge of the request; 0 for a refund. */
       readonly price: string
       readonly state?: BatchLedgerState
       /** Seconds until another request may take the channel. */
@@ -2642,7 +2642,7 @@ export interface Client {
       readonly id: string
     }
   }, signal?: AbortSignal) => Promise<ResourceUse>
-  /** Cataloged resources, the newest first. */
+  /** Cataloged resources, newest first. */
   readonly resources: (given?: {
     readonly query?: {
       readonly state?: undefined | string
@@ -2730,13 +2730,13 @@ export interface Client {
     readonly items: ReadonlyArray<Counterparty>
     readonly pagination: AnalyticsPagination
   }>
-  /** The resources that a recipient's newest settlements were for. */
+  /** The resources paid for by a recipient's newest settlements. */
   readonly sellerResources: (given: {
     readonly path: {
       readonly address: string
     }
   }, signal?: AbortSignal) => Promise<Selling>
-  /** Settlements of the address as payer or recipient. */
+  /** Settlements with the address as payer or recipient. */
   readonly sellerTransactions: (given: {
     readonly query?: {
       readonly days?: undefined | 0 | 1 | 7 | 14 | 30
@@ -2775,13 +2775,13 @@ export interface Client {
       readonly network: string
       /** The token's contract. */
       readonly token: string
-      /** What is charged is claimed after this time. */
+      /** Charges are claimed after this time. */
       readonly claimEverySeconds: number
-      /** Claimed as soon as this much is unclaimed in one channel. */
+      /** Claims as soon as this amount is unclaimed in one channel. */
       readonly claimAt?: string
     }
   }, signal?: AbortSignal) => Promise<BatchDecision>
-  /** Verify a payment again and put it on the ledger; waits for the ledger's word. */
+  /** Verify a payment again and submit it to the ledger; waits for confirmation. */
   readonly settle: (given: {
     readonly headers?: {
       readonly "Idempotency-Key"?: undefined | string
@@ -2853,17 +2853,17 @@ export interface Client {
   }, signal?: AbortSignal) => Promise<SessionOpened>
   /** Signs out: no copy of the session's cookie counts any more, on any replica. */
   readonly signOut: (given?: undefined, signal?: AbortSignal) => Promise<SessionClosed>
-  /** Signs the refund that a buyer asked for and the request has reserved. */
+  /** Signs the refund that a buyer requested and the request reserved. */
   readonly signRefund: (given: {
     readonly body: {
       /** In either spelling. */
       readonly network: string
-      /** Identity of the request, a random text of the seller's. Repeated, it changes nothing. */
+      /** Random id of the request, chosen by the seller. A repeated id changes nothing. */
       readonly payment: string
       /** The channel's id: 32 bytes, hex. */
       readonly channelId: string
       readonly voucher: BatchVoucher
-      /** What is refunded; all that is left without it. */
+      /** Amount to refund; default everything that is left. */
       readonly amount?: string
     }
   }, signal?: AbortSignal) => Promise<BatchRefund>
@@ -2889,7 +2889,7 @@ export interface Client {
   }, signal?: AbortSignal) => Promise<BatchAuthorizer>
   /** Supported schemes and networks, extensions, and signing accounts. */
   readonly supported: (given?: undefined, signal?: AbortSignal) => Promise<Supported>
-  /** Stores what the ledger shows of a channel. */
+  /** Stores a channel's state on the ledger. */
   readonly syncChannel: (given: {
     readonly body: {
       /** In either spelling. */
@@ -2897,11 +2897,11 @@ export interface Client {
       /** The channel's id: 32 bytes, hex. */
       readonly channelId: string
       readonly state: BatchLedgerState
-      /** Identity of the request, a random text of the seller's. Repeated, it changes nothing. */
+      /** Random id of the request, chosen by the seller. A repeated id changes nothing. */
       readonly payment?: string
     }
   }, signal?: AbortSignal) => Promise<BatchDecision>
-  /** Totals by hour or UTC day in which something happened, oldest first. */
+  /** Totals by hour or UTC day, without empty ones, oldest first. */
   readonly timeseries: (given?: {
     readonly query?: {
       readonly days?: undefined | 0 | 1 | 7 | 14 | 30
@@ -2947,7 +2947,7 @@ export interface Client {
     }
     readonly body: PaymentRequest
   }, signal?: AbortSignal) => Promise<VerifyAnswer>
-  /** Deliveries to webhook receivers, the newest first; a CSV has up to 10,000. */
+  /** Deliveries to webhook receivers, newest first; a CSV has up to 10,000. */
   readonly webhookDeliveries: (given?: {
     readonly query?: {
       readonly receiver?: undefined | string

@@ -25,7 +25,7 @@ export const acts = Command.make(
   {
     ...placeFlags(),
     json: jsonFlag,
-    limit: Flag.Int("limit").pipe(Flag.withDescription("How many, the newest first; 0 for all"), Flag.withDefault(50))
+    limit: Flag.Int("limit").pipe(Flag.withDescription("Maximum number, newest first; 0 for all"), Flag.withDefault(50))
   },
   ({ json, limit, ...place }) =>
     Effect.gen(function* () {
@@ -39,4 +39,4 @@ export const acts = Command.make(
         before = page.at(-1)!.id
       }
     }).pipe(Effect.provide(kernelTables(place)))
-).pipe(Command.withDescription("What operators did: who, when, why, and what it changed"))
+).pipe(Command.withDescription("List operator actions: who, when, why, and what changed"))

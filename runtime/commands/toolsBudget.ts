@@ -32,7 +32,7 @@ const resolve = Command.make(
       if (!(yield* (yield* administration).resolveHold(id, outcome)))
         return yield* Effect.fail({
           _tag: "ResolveRefused",
-          message: `${id} is not held, or nothing of it was signed`
+          message: `${id} is not held, or it was not signed`
         } as const)
       yield* answer(json, { id, outcome }, [`${id} is ${outcome}`])
     }).pipe(Effect.provide(databaseStatus(startedAt(place))))
@@ -50,6 +50,6 @@ const channels = Command.make("channels", { ...placeFlags("tools"), json: jsonFl
 ).pipe(Command.withDescription("List the agents' payment channels that may hold a deposit, with their terms"))
 
 export const toolsBudget = Command.make("tools-budget").pipe(
-  Command.withDescription("What agents' payments hold, for operators"),
+  Command.withDescription("Manage the amounts held by agents' payments"),
   Command.withSubcommands([list, channels, resolve])
 )
