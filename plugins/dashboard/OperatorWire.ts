@@ -108,7 +108,7 @@ export const SettlementHistory = Schema.Struct({
   scheme: Schema.String,
   ...Denomination,
   amount: units("Atomic units that were meant to move."),
-  moved: Schema.NullOr(units("Amount transferred, atomic units.")),
+  moved: Schema.NullOr(units("Atomic units that moved.")),
   principal: Schema.String,
   payment_identifier: Schema.NullOr(text("As the caller sent it; null without one.")),
   resource_url: Schema.NullOr(Schema.String),
