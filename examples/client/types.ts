@@ -336,7 +336,7 @@ export type BrowsePage = {
   readonly pagination: {
     readonly limit: number
     readonly offset: number
-    /** Exact total of the snapshot that the first page fixed. */
+    /** Exact total of the first page's snapshot. */
     readonly total: number
     /** Cursor of the next page; null on the last. */
     readonly cursor: string | null
@@ -518,7 +518,7 @@ export type DiscoveryResource = {
   readonly routeTemplate?: string
   /** Name of an MCP tool. */
   readonly toolName?: string
-  /** What was declared, under the key it was declared with. */
+  /** The declaration, under its extension's key. */
   readonly extensions?: Readonly<Record<string, unknown>>
   readonly operations?: ReadonlyArray<{
     readonly method: string
@@ -527,19 +527,19 @@ export type DiscoveryResource = {
     readonly info: Readonly<Record<string, unknown>>
   }>
   readonly status?: "active" | "stale"
-  /** Whether a payment has been observed; says nothing of ownership or quality. */
+  /** Whether a payment was observed; this does not prove ownership or quality. */
   readonly verification?: "unverified" | "payment_observed"
   /** Whether the origin itself has named the recipient. */
   readonly ownership?: "provisional" | "proven"
   /** Source of the declared text: a payment, the recipient's own key, or the origin itself. */
   readonly grade?: "claimed" | "declared" | "origin"
-  /** Settled payments of thirty days that count for rank. */
+  /** Settled payments of the last thirty days that count for rank. */
   readonly settlements?: number
   /** Distinct payers of those. */
   readonly payers?: number
   /** When a payment for it was last settled. */
   readonly lastSettledAt?: string
-  /** When its price last changed; absent while that is its first price. */
+  /** When its price last changed; absent if it has not changed. */
   readonly priceChangedAt?: string
   /** When its origin was last probed. */
   readonly lastLookAt?: string
@@ -551,9 +551,9 @@ export type DiscoveryResource = {
      * made under, the recipient's own, or the origin's.
      */
     readonly words: "claimed" | "paid" | "declared" | "origin"
-    /** Who named the recipient. That the origin did says nothing of the words. */
+    /** Who named the recipient. An origin that did so has not confirmed the text. */
     readonly recipient: "claimed" | "paid" | "declared" | "origin"
-    /** `young`: little was paid, lately; it ranks behind what is older or established. */
+    /** `young`: paid little and only recently; it ranks behind older and established listings. */
     readonly weight: "none" | "young" | "established"
   }
   /**
@@ -855,7 +855,7 @@ export type ListingHistory = {
 /** As /openapi.json has it. */
 export type MissedSearches = {
   readonly items: ReadonlyArray<{
-    /** In lower case and cut; what may name a person or be a secret is `…`. */
+    /** In lower case and truncated; possible personal data and secrets are replaced by `…`. */
     readonly words: string
     /** Callers of a day, added over days. */
     readonly sessions: string
@@ -1502,9 +1502,9 @@ export type SearchConversion = {
   readonly verified_impressions: string
   /** The same of a settled one. */
   readonly settled_impressions: string
-  /** Settled payments, once for each session that was shown their resource before. */
+  /** Settled payments, once for each session that saw their resource before. */
   readonly settlements_attributed: string
-  /** Those of what was shown first, at the best position of the session. */
+  /** Those for the result shown first, at the best position of the session. */
   readonly settlements_at_1: string
   /** A count. */
   readonly settlements_at_3: string
@@ -1557,9 +1557,9 @@ export type SearchGenerations = {
 export type SearchPage = {
   readonly x402Version: 2
   readonly resources: ReadonlyArray<DiscoveryResource>
-  /** A branch that the mode asks for has no provider or did not answer in time. */
+  /** A branch of the requested mode has no provider or did not answer in time. */
   readonly partialResults: boolean
-  /** No listing is known to answer the query: these are the nearest, three at most. */
+  /** No listing is known to answer the query: these are the nearest ones, three at most. */
   readonly nearestOnly?: true
   readonly pagination: {
     readonly limit: number
@@ -1602,7 +1602,7 @@ export type SearchStatus = {
     readonly indexed: number
   }
   readonly semantic: {
-    /** `none` when there are no embeddings. */
+    /** `none` without embeddings. */
     readonly provider: string
     readonly model: string | null
     readonly revision: string | null
@@ -2336,7 +2336,7 @@ export interface Client {
       readonly tile: string
     }
   }, signal?: AbortSignal) => Promise<string>
-  /** Probes an origin: lists what it names as unverified, and has its listings probed again. */
+  /** Probes an origin: lists the resources that it names as unverified, and probes its listings again. */
   readonly lookAtOrigin: (given: {
     readonly query: {
       readonly origin: string
@@ -2689,7 +2689,7 @@ export interface Client {
       readonly cursor?: undefined | string
     }
   }, signal?: AbortSignal) => Promise<SearchPage>
-  /** Which searches were followed by payments for what they showed; a direction, not a cause. */
+  /** Which searches were followed by payments for their results; a correlation, not a cause. */
   readonly searchConversion: (given?: {
     readonly query?: {
       readonly hours?: undefined | number
@@ -2702,7 +2702,7 @@ export interface Client {
       readonly offset?: undefined | number
     }
   }, signal?: AbortSignal) => Promise<SearchGenerations>
-  /** The state of each branch of search, and what is in its index. */
+  /** The state of each branch of search and its index. */
   readonly searchStatus: (given?: undefined, signal?: AbortSignal) => Promise<SearchStatus>
   /** One seller's totals. */
   readonly seller: (given: {
@@ -2844,7 +2844,7 @@ export interface Client {
     readonly authorization?: string
     /** Until when. */
     readonly expiresAt?: string
-    /** `declared`: the key answers for this recipient from now on. */
+    /** `declared`: the key may describe this recipient from now on. */
     readonly grade?: string
   }>
   /** Signs in with a key. */

@@ -197,7 +197,7 @@ const makeFollower = Effect.fnUntraced(function* (replica: string, { keys, statu
 const unrecordedOf = (error: SqlError.SqlError) =>
   new ReplicasBehind({
     message:
-      `the keys are in force here, but the other replicas do not see them: the database does not answer (${error.message}); ` +
+      `the keys are in force only on this replica: the database does not answer (${error.message}); ` +
       "this replica retries, and you can retry too"
   })
 

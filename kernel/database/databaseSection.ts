@@ -32,7 +32,7 @@ export const databaseSection = section(
       min: 2,
       max: 500,
       doc:
-        "Maximum number of connections to a server; at most half serve anything other than payments. A server that admits fewer is " +
+        "Maximum connections to a server; at most half serve other work than payments. A server that admits fewer is " +
         "not an error."
     }),
     connection_wait_ms: integer({

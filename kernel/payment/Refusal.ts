@@ -180,8 +180,7 @@ export const coreReasons = [
     status: 200,
     label: "Already settled",
     sentence: "The payment was settled and delivered before.",
-    remedy:
-      "Do not pay again: `GET /settlements` returns the transaction; repeat the answer with the seller's Idempotency-Key."
+    remedy: "Do not pay again: `GET /settlements` has the transaction; the seller's Idempotency-Key repeats the answer."
   },
   {
     reason: "unauthorized",
@@ -198,7 +197,7 @@ export const coreReasons = [
   },
   {
     reason: "rate_limited",
-    check: "the principal is within its rate limit limit",
+    check: "the principal is within its rate limit",
     status: 429,
     sentence: "The caller exceeded its rate limit."
   },

@@ -92,7 +92,7 @@ export const unadopted = (refused: Refusal, adopted: Adopted | undefined): Refus
 export const unclaimed = ({ payer }: Refusal): Refusal =>
   refusal(
     "settle_ledger_already_settled",
-    "the authorization was settled, but the record of its caller was lost; ask this facilitator's operator to assign it",
+    "the authorization was settled, but its caller's record was lost; ask this facilitator's operator to assign it",
     payer
   )
 

@@ -22,7 +22,7 @@ const analytics = section("analytics", "Operator analytics.", {
     max: 36_500,
     unit: "days",
     doc:
-      "Days for which settlements are kept: lists and a resource's all-time figures reach back this far; sums and boards " +
+      "Days that settlements are kept: lists and a resource's all-time figures reach back this far; sums and boards " +
       "are permanent."
   })
 })

@@ -83,7 +83,7 @@ const own = <Declared extends Documented>(declared: Declared) => ({
   answers: {
     ...declared.answers,
     ...errors({
-      401: "No session of an account; `POST /dashboard/account` opens one.",
+      401: "No account session; open one with `POST /dashboard/account`.",
       404: "The account has received no payment here."
     })
   }

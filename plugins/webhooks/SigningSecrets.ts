@@ -102,7 +102,7 @@ export class SigningSecrets extends Context.Service<
           ? Effect.void
           : refuse(
               receiver,
-              "its source no longer contains any of the current signing secrets: write NEW,OLD and remove OLD when the " +
+              "its source has none of the current signing secrets: write NEW,OLD and remove OLD when the " +
                 `receiver has NEW, or, if OLD has leaked, \`tollkeeper webhooks rotate ${receiver.name} --at-once\``
             )
 

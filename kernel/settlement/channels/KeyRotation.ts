@@ -72,7 +72,7 @@ const rotationError = (what: RotationKind, before: AccountNames, next: AccountNa
     return `the sponsor is still ${before.sponsor}; put the new seed before it in its source (NEW,OLD), then try again`
   if (what === "channels" && !isSameSponsor) return "the sources name another sponsor too; `keys rotate sponsor` first"
   if (what === "channels" && areSame)
-    return "the channels are unchanged; put new seeds into their source, the current ones after a semicolon, then try again"
+    return "the channels are unchanged; put new seeds into their source, current ones after a semicolon, then try again"
   if (!isSameSponsor && !next.formerSponsors.includes(before.sponsor))
     return `the seed of ${before.sponsor} is missing; keep it after the new one (NEW,OLD) until nothing refers to it`
   const known = new Set([...next.channels, ...next.formerChannels])
