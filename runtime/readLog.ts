@@ -278,8 +278,7 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
       const signed = yield* Effect.promise(() => openCheckpoint(note, did, seconds).catch((): undefined => undefined))
       if (signed === undefined) wrong("checkpoint", name, "is not signed by a key of the log that was in force")
       const roots = [Buffer.from(root).toString("hex"), signed?.root, read.roots.get(Number(at))]
-      if (signed !== undefined && new Set(roots).size > 1)
-        wrong("checkpoint", name, "has a root that differs from the leaves")
+      if (signed !== undefined && new Set(roots).size > 1) wrong("checkpoint", name, "its root differs from the leaves")
     }
     compareNodes(epoch, Number(size), nodes, rows, wrong)
     for (const { receipt, transaction } of read.outcomes)

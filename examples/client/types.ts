@@ -115,7 +115,7 @@ export type BatchChannel = {
   readonly pendingRequest: {
     /** The request that reserved the channel. */
     readonly pendingId: string
-    /** Its voucher's ceiling. */
+    /** Ceiling of its voucher. */
     readonly signedMaxClaimable: string
     readonly expiresAt: number | "Infinity" | "-Infinity" | "NaN"
   } | null
@@ -202,7 +202,7 @@ export type BatchLedgerState = {
 
 /** As /openapi.json has it. */
 export type BatchRefund = {
-  /** What is refunded. */
+  /** Refunded amount. */
   readonly amount: string
   /** The channel's nonce. */
   readonly refundNonce: string
@@ -216,7 +216,7 @@ export type BatchRefund = {
     }
     /** An ed25519 signature: 64 bytes, hex. */
     readonly signature: string
-    /** What is claimed in all. */
+    /** Total claimed. */
     readonly totalClaimed: string
   }>
   /** An ed25519 signature: 64 bytes, hex. */
@@ -241,7 +241,7 @@ export type BatchReportedChannel = {
   /** Deposited, and not claimed, refunded or withdrawn; atomic units. */
   readonly held: string
   readonly charged: string | null
-  /** Claimed in all. */
+  /** Total claimed. */
   readonly claimed: string
   readonly lost: string | null
   readonly opened_at: string | null
@@ -447,7 +447,7 @@ export type DemoPayment = {
     }
     readonly resource: DemoResource
     readonly accepted: DemoTerms
-    /** By their keys. */
+    /** Keyed by extension. */
     readonly extensions: Readonly<Record<string, unknown>>
   }
   readonly paymentRequirements: DemoTerms
@@ -459,7 +459,7 @@ export type DemoRequired = {
   readonly error: string
   readonly resource: DemoResource
   readonly accepts: ReadonlyArray<DemoTerms>
-  /** By their keys. */
+  /** Keyed by extension. */
   readonly extensions: Readonly<Record<string, unknown>>
 }
 
@@ -535,7 +535,7 @@ export type DiscoveryResource = {
   readonly grade?: "claimed" | "declared" | "origin"
   /** Settled payments of the last thirty days that count for rank. */
   readonly settlements?: number
-  /** Distinct payers of those. */
+  /** Distinct payers of those payments. */
   readonly payers?: number
   /** When a payment for it was last settled. */
   readonly lastSettledAt?: string
@@ -547,8 +547,8 @@ export type DiscoveryResource = {
   readonly uptime?: number
   readonly evidence?: {
     /**
-     * Whose the words, the price and the method are: anyone's claim, a claim that payments were
-     * made under, the recipient's own, or the origin's.
+     * Source of the text, price and method: anyone's claim, a claim confirmed by payments, the
+     * recipient's own, or the origin's.
      */
     readonly words: "claimed" | "paid" | "declared" | "origin"
     /** Who named the recipient. An origin that did so has not confirmed the text. */
@@ -662,11 +662,14 @@ export type Found = {
       | "origin"
       | "key"
       | "reason"
-    /** Transaction hash, address, contract, internal id, origin, label or reason, depending on the kind. */
+    /**
+     * Transaction hash, address, contract, internal id, origin, label or reason, depending on the
+     * kind.
+     */
     readonly id: string
-    /** What it is called. */
+    /** Display name. */
     readonly title: string
-    /** What it is, in a few words. */
+    /** Short description. */
     readonly note: string
   }>
 }
@@ -730,9 +733,9 @@ export type Leaderboard = {
     readonly limit: number
     readonly offset: number
     readonly total: number
-    /** Of the next page; null on the last one. */
+    /** Cursor of the next page; null on the last one. */
     readonly cursor: string | null
-    /** There are more than `total`. */
+    /** True if there are more than `total`. */
     readonly more?: boolean
   }
   readonly concentration: {
@@ -846,7 +849,7 @@ export type ListingHistory = {
     /** Atomic units of the asset. */
     readonly amount: string
     readonly payTo: string
-    /** Since when it was offered. */
+    /** Start of the offer. */
     readonly from: string
     readonly until: string | null
   }>
@@ -1120,9 +1123,9 @@ export type PaymentRequest = {
     readonly accepted: PaymentTerms
     /** Defined by the scheme: for exact and upto `transaction`, base64 XDR of the signed envelope. */
     readonly payload: Readonly<Record<string, unknown>>
-    /** What is paid for. */
+    /** The resource that is paid for. */
     readonly resource?: Readonly<Record<string, unknown>>
-    /** By their keys. */
+    /** Keyed by extension. */
     readonly extensions?: Readonly<Record<string, unknown>>
   }
   readonly paymentRequirements: PaymentTerms
@@ -1141,7 +1144,7 @@ export type PaymentTerms = {
   /** Address of the recipient. */
   readonly payTo: string
   /**
-   * 0 only where nothing in the payload expires by it: a voucher, claim, settle or refund of a
+   * 0 only if nothing in the payload expires by it: a voucher, claim, settle or refund of a
    * batch.
    */
   readonly maxTimeoutSeconds: number
@@ -1194,7 +1197,7 @@ export type PrepareAnswer = {
       readonly signer: string
       /** Base64 of the bytes that are hashed. */
       readonly preimage: string
-      /** sha256 of them, hex: what the key signs. */
+      /** sha256 of them, hex: the 32 bytes that the key signs. */
       readonly hash: string
     }>>
   }
@@ -1347,14 +1350,14 @@ export type ReceiptError = {
 export type RefusalSample = {
   /** UTC. */
   readonly at: string
-  /** Why, as it was answered. */
+  /** The error message that was answered. */
   readonly message: string
   readonly payer: string | null
   readonly pay_to: string | null
   readonly network: string | null
   readonly scheme: string | null
   readonly asset: string | null
-  /** As the terms had it. */
+  /** As in the terms. */
   readonly amount: string | null
   readonly resource_url: string | null
   readonly transaction_hash: string | null
@@ -1365,7 +1368,7 @@ export type Refusals = {
   readonly days: number
   readonly pagination: {
     readonly limit: number
-    /** Of the next page; null on the last one. */
+    /** Cursor of the next page; null on the last one. */
     readonly cursor: string | null
   }
   readonly items: ReadonlyArray<{
@@ -1380,7 +1383,7 @@ export type Refusals = {
     readonly first_at: string
     /** UTC. */
     readonly last_at: string
-    /** The newest, at most five. */
+    /** The newest samples, at most five. */
     readonly samples: ReadonlyArray<RefusalSample>
   }>
 }
@@ -1452,7 +1455,7 @@ export type ResourceHistory = {
 export type ResourceUse = {
   readonly resource_id: string
   readonly all_time: Use
-  /** By hours, such as `24h`. */
+  /** Keyed by the number of hours, such as `24h`. */
   readonly windows: Readonly<Record<string, Use>>
 }
 
@@ -1495,12 +1498,9 @@ export type SearchConversion = {
   readonly impressions_without_results: string
   /** A count. */
   readonly sessions: string
-  /**
-   * Resources shown to a session that a verified payment followed; once, however often the
-   * session asked.
-   */
+  /** Resources shown to a session and then paid for, verified; counted once per session. */
   readonly verified_impressions: string
-  /** The same of a settled one. */
+  /** The same, counting settled payments. */
   readonly settled_impressions: string
   /** Settled payments, once for each session that saw their resource before. */
   readonly settlements_attributed: string
@@ -1670,7 +1670,7 @@ export type Selling = {
     readonly settlements: number
     /** Of them. */
     readonly settled: number
-    /** Atomic units that moved. */
+    /** Amount transferred, atomic units. */
     readonly amount: string
   }>
 }
@@ -1767,15 +1767,15 @@ export type SettleAnswer = {
   readonly extra?: Readonly<Record<string, unknown>>
   /** Reason code; present when success is false. */
   readonly errorReason?: string
-  /** The refusal in a sentence. */
+  /** The reason as a sentence. */
   readonly errorMessage?: string
   /** With 503 or a used-up budget: when the same payment may succeed, in milliseconds from now. */
   readonly retryAfterMs?: number
   /** With a used-up budget: when the next day's budget begins. */
   readonly resetAt?: string
   /**
-   * Of a failed payment: its authorization may be used until this ledger; a payer signs again
-   * only after it.
+   * For a failed payment: its authorization may be used until this ledger; the payer signs
+   * again only after it.
    */
   readonly authorizationLivesUntilLedger?: number
   /** With success: attestations by plugins, keyed by extension. */
@@ -1811,15 +1811,15 @@ export type Settlement = {
   readonly ledger?: number
   /** Number of RPC endpoints that showed the outcome; 1 if only one was configured or answered. */
   readonly confirmations?: 1 | 2
-  /** What the sponsor was charged. */
+  /** Fee charged to the sponsor. */
   readonly feeStroops?: string
   /** Why it failed. */
   readonly errorReason?: string
   /** The reason as a sentence, with the authorization's state on the ledger. */
   readonly errorMessage?: string
   /**
-   * Of a failed payment: its authorization may be used until this ledger; a payer signs again
-   * only after it.
+   * For a failed payment: its authorization may be used until this ledger; the payer signs
+   * again only after it.
    */
   readonly authorizationLivesUntilLedger?: number
   /** Hash of the other transaction that used the authorization: the payer may have paid with it. */
@@ -1892,11 +1892,11 @@ export type SettlementsListed = {
   }>
   readonly pagination: {
     readonly limit: number
-    /** Of the next page; null on the last one. */
+    /** Cursor of the next page; null on the last one. */
     readonly cursor: string | null
     /** Matches, only on the first page, counted up to a limit. */
     readonly total?: number
-    /** There are more than that. */
+    /** True if there are more matches than `total`. */
     readonly more?: boolean
   }
 }
@@ -2010,15 +2010,15 @@ export type VerifyAnswer = {
   readonly payer?: string
   /** Reason code; present when isValid is false. */
   readonly invalidReason?: string
-  /** The refusal in a sentence. */
+  /** The reason as a sentence. */
   readonly invalidMessage?: string
   /** With 503 or a used-up budget: when the same payment may succeed, in milliseconds from now. */
   readonly retryAfterMs?: number
   /** With a used-up budget: when the next day's budget begins. */
   readonly resetAt?: string
   /**
-   * Of a failed payment: its authorization may be used until this ledger; a payer signs again
-   * only after it.
+   * For a failed payment: its authorization may be used until this ledger; the payer signs
+   * again only after it.
    */
   readonly authorizationLivesUntilLedger?: number
   /** Hash of the transaction that settled the payment, if it was settled before. */
@@ -2036,7 +2036,7 @@ export type WebhookDeliveries = {
     readonly cursor: string | null
     /** Matches, only on the first page, counted up to a limit. */
     readonly total?: number
-    /** There are more than that. */
+    /** True if there are more matches than `total`. */
     readonly more?: boolean
   }
 }
@@ -2133,7 +2133,7 @@ export interface Client {
     }
   }, signal?: AbortSignal) => Promise<Breakdowns>
   /**
-   * Listed resources: first those with evidence, then what is merely claimed, newest listing
+   * Listed resources: first those with evidence, then merely claimed ones, newest listing
    * first; of the first twenty at most three of one recipient or origin.
    */
   readonly browse: (given?: {
@@ -2217,7 +2217,7 @@ export interface Client {
       readonly payment: string
       /** The channel's id: 32 bytes, hex. */
       readonly channelId: string
-      /** What is charged. */
+      /** Amount to charge. */
       readonly amount: string
       readonly state?: BatchLedgerState
     }
@@ -2236,7 +2236,7 @@ export interface Client {
   }>
   /** Creates a buyer and a payment signed by it, in the form of /verify and /settle. */
   readonly demoPayment: (given?: undefined, signal?: AbortSignal) => Promise<DemoPayment>
-  /** Requests payment, as any seller does. */
+  /** Requests payment like any seller. */
   readonly demoWeather: (given?: undefined, signal?: AbortSignal) => Promise<unknown>
   /** The DID document: every key that ever signed, with its times. */
   readonly did: (given?: undefined, signal?: AbortSignal) => Promise<Readonly<Record<string, unknown>>>
@@ -2252,8 +2252,8 @@ export interface Client {
     }
   }, signal?: AbortSignal) => Promise<ListingExplanation>
   /**
-   * The listings that pay the session's account, and why what was declared is or is not among
-   * them.
+   * The listings that pay the session's account, and why each declaration was or was not
+   * listed.
    */
   readonly explainOwnListings: (given?: {
     readonly query?: {
@@ -2336,7 +2336,10 @@ export interface Client {
       readonly tile: string
     }
   }, signal?: AbortSignal) => Promise<string>
-  /** Probes an origin: lists the resources that it names as unverified, and probes its listings again. */
+  /**
+   * Probes an origin: lists the resources that it names as unverified, and probes its listings
+   * again.
+   */
   readonly lookAtOrigin: (given: {
     readonly query: {
       readonly origin: string
@@ -2351,8 +2354,8 @@ export interface Client {
     readonly probedAgain: number
     readonly unlisted: ReadonlyArray<{
       /**
-       * A resource of the origin; of another origin or without a URL, the entry as its document has
-       * it.
+       * A resource of the origin; for another origin or without a URL, the document's entry
+       * unchanged.
        */
       readonly resource: string
       readonly toolName?: string
@@ -2366,8 +2369,8 @@ export interface Client {
     readonly asked: string
   }>
   /**
-   * Metrics as Prometheus text: for operators, or for this machine alone when no operator key
-   * is configured.
+   * Metrics as Prometheus text: for operators, or only for this machine if no operator key is
+   * configured.
    */
   readonly metrics: (given?: undefined, signal?: AbortSignal) => Promise<string>
   /** Queries without a result in the UTC days that the hours reach into, the most asked first. */
@@ -2393,7 +2396,7 @@ export interface Client {
       /** Required with type mcp. */
       readonly toolName?: string
       readonly move: "remove" | "quarantine" | "restore"
-      /** For other operators; never public. */
+      /** For other operators; not shown publicly. */
       readonly note?: string
     }
   }, signal?: AbortSignal) => Promise<{
@@ -2448,8 +2451,8 @@ export interface Client {
     readonly pagination: AnalyticsPagination
   }>
   /**
-   * Lays out what a payer has to sign for a seller's terms. Build the same bytes and compare
-   * before signing.
+   * Prepares the bytes that a payer signs for a seller's terms. Build the same bytes and
+   * compare before signing.
    */
   readonly prepare: (given: {
     readonly body: PrepareRequest
@@ -2550,7 +2553,10 @@ export interface Client {
       readonly cursor?: undefined | string
     }
   }, signal?: AbortSignal) => Promise<Refusals>
-  /** Declarations that the catalog rejected, latest first, including resources that were never listed. */
+  /**
+   * Declarations that the catalog rejected, latest first, including resources that were never
+   * listed.
+   */
   readonly rejections: (given?: {
     readonly query?: {
       readonly limit?: undefined | string
@@ -2572,7 +2578,7 @@ export interface Client {
     }
   }, signal?: AbortSignal) => Promise<BatchDecision>
   /**
-   * The channels that this facilitator knows: held, charged, claimed, and when a withdrawal
+   * The channels of this facilitator: held, charged and claimed amounts, and when a withdrawal
    * ends.
    */
   readonly reportChannels: (given?: {
@@ -2661,9 +2667,9 @@ export interface Client {
       readonly limit: number
       readonly offset: number
       readonly total: number
-      /** Of the next page; null on the last one. */
+      /** Cursor of the next page; null on the last one. */
       readonly cursor: string | null
-      /** There are more than `total`. */
+      /** True if there are more than `total`. */
       readonly more?: boolean
     }
   }>
@@ -2823,7 +2829,7 @@ export interface Client {
   /** Binds a recipient to the caller's key, by a challenge that its account signs. */
   readonly showRecipient: (given: {
     readonly body: {
-      /** Account (G… or C…) that is paid. */
+      /** Account (G… or C…) of the recipient. */
       readonly payTo: string
       /** The challenge to answer; absent to request one. */
       readonly challenge?: string
@@ -2838,7 +2844,7 @@ export interface Client {
     /** To be signed by the account. */
     readonly challenge?: string
     /**
-     * What a contract account signs instead: base64 of a SorobanAuthorizationEntry that moves
+     * For a contract account, sign this instead: base64 of a SorobanAuthorizationEntry that moves
      * nothing.
      */
     readonly authorization?: string

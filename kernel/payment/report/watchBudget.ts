@@ -53,7 +53,7 @@ export const watchBudget = Effect.gen(function* () {
   const payments = (stroops: bigint) => String(stroops / usualStroops)
   const sponsor = yield* Sponsor
   const covered = () =>
-    `${payments(limits.sponsoredPerDayStroopsMax)} payments a day at least are sponsored, ` +
+    `at least ${payments(limits.sponsoredPerDayStroopsMax)} payments a day are sponsored, ` +
     `${payments(limits.sponsoredPerPrincipalPerDayStroopsMax)} per key (tollkeeper budget)`
   yield* greeting.add(
     Effect.gen(function* () {

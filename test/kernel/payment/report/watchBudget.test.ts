@@ -120,7 +120,7 @@ it.effect("reports at startup how many payments the budget covers", () =>
     Effect.gen(function* () {
       const { lines } = yield* (yield* StartupBanner).read
       expect(lines).toEqual([
-        { label: "fees", where: ["50 payments a day at least are sponsored, 5 per key (tollkeeper budget)"] }
+        { label: "fees", where: ["at least 50 payments a day are sponsored, 5 per key (tollkeeper budget)"] }
       ])
     })
   )
