@@ -70,7 +70,7 @@ const ways = "name its folder with --state DIR, its profile with --profile, or i
 
 /** The folder has never been used by a process. */
 export const neverStartedOver = (stateFolder: string): string =>
-  `nothing was ever started over ${resolve(stateFolder)}, and a command creates nothing; ${ways}`
+  `nothing was ever started over ${resolve(stateFolder)}, and commands create no state; ${ways}`
 
 /** A running process has the embedded database open and did not run the command. */
 export const heldBy = (holder: Instance, profile: string): string =>

@@ -100,8 +100,8 @@ export const findNode = () => {
   if (installed !== undefined) return installed
   if (isAtLeast(process.versions.node, [22, 19])) return process.execPath
   return fail(
-    `Node ${process.versions.node} cannot run it, and the Node 24 that npm brings is not installed (it is for Linux ` +
-      "x64 alone, and an optional package): install Node 24, or 22.19 and newer, or run npm ci without --omit=optional."
+    `Node ${process.versions.node} cannot run it, and npm's Node 24 is not installed (optional, only for Linux ` +
+      "x64): install Node 24, or 22.19 and newer, or run npm ci without --omit=optional."
   )
 }
 

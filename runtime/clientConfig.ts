@@ -85,7 +85,7 @@ const forRegistry = (host: string, asksForKey: boolean, version: string): unknow
     $schema: "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
     name: `${host.split(".").reverse().join(".")}/tollkeeper`,
     title: "Tollkeeper",
-    description: "Finds paid x402 resources for agents, and pays for them where its operator lets it.",
+    description: "Finds paid x402 resources for agents, and pays for them if its operator allows it.",
     version,
     remotes: [
       { type: "streamable-http", url: `https://${host}/mcp`, ...headers },

@@ -86,7 +86,7 @@ export const compareReceipts = Effect.fn("audit.compareReceipts")(function* (
     const { name, payTo, payer, principal, record, transaction } = leaf
     const row = byId.get(String(settlement))
     const report = (rule: string, members: ReadonlyArray<string>, than: string) =>
-      members.forEach((member) => wrong(rule, name, `${member} is another than ${than}`))
+      members.forEach((member) => wrong(rule, name, `${member} differs from ${than}`))
     report("leaf", differing({ transaction }, { transaction: record["transaction"] }), "its record's")
     if (row !== undefined) {
       const owners = { principal: row.principal, payer: row.payer, payTo: row.payTo }

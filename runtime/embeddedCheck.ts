@@ -34,13 +34,13 @@ export const archiveProblem = (path: string): string | undefined => {
       if (at + block > size) return `it ends at byte ${size}, within the archive`
       readSync(file, header, 0, block, at)
       if (header.every((byte) => byte === 0)) break
-      if (octalAt(header, 148, 8) !== sumOf(header)) return `it is no tar archive, or is damaged at byte ${at}`
+      if (octalAt(header, 148, 8) !== sumOf(header)) return `it is not a tar archive, or is damaged at byte ${at}`
       const prefix = textAt(header, 345, 155)
       names.add(`${prefix === "" ? "" : `${prefix}/`}${textAt(header, 0, 100)}`.replace(/^\.?\//, ""))
       at += block + Math.ceil(octalAt(header, 124, 12) / block) * block
     }
     const missing = required.find((name) => !names.has(name))
-    return missing === undefined ? undefined : `it has no ${missing}, so it is no archive of a database`
+    return missing === undefined ? undefined : `it has no ${missing}, so it is not an archive of a database`
   } finally {
     closeSync(file)
   }

@@ -51,7 +51,7 @@ const hintsOf = (
 ): ReadonlyArray<string> => {
   const state =
     stateFolder === stateDefault ? [] : ["--state", /\s/.test(stateFolder) ? `"${stateFolder}"` : stateFolder]
-  const stop = `Stop it with Ctrl+C: payments under way end first, and its state stays in ${stateFolder}.`
+  const stop = `Stop it with Ctrl+C: payments in progress finish first, and its state stays in ${stateFolder}.`
   return [
     ...commands.map((command) => `Try it, in another terminal:  ${typed(command, ...state)}`),
     ...hints.map((hint) => hint.replaceAll("{url}", url ?? "the facilitator's address")),

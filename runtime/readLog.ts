@@ -85,7 +85,7 @@ const compareNodes = (
   for (const { entry } of rows.slice(0, size)) tiles.add(entry)
   for (const [place, root] of tiles.roots)
     if (nodes.get(`${epoch} ${place}`) !== root)
-      wrong("log tile", `tile ${place} of epoch ${epoch}`, "has another root")
+      wrong("log tile", `tile ${place} of epoch ${epoch}`, "has a different root")
 }
 
 interface KeyRow {
@@ -140,8 +140,8 @@ const compareKeys = (keys: ReadonlyArray<KeyRow>, leaves: ReadonlyArray<LeafRow>
     served.add(keyLine("announced", kid, publicKey, Math.floor(from.getTime() / 1_000)))
     if (until !== null) served.add(keyLine("retired", kid, publicKey, Math.floor(until.getTime() / 1_000)))
   }
-  for (const one of served) if (!logged.has(one)) wrong("log keys", one, "is served, and the log does not say so")
-  for (const one of logged) if (!served.has(one)) wrong("log keys", one, "is in the log, and is not served")
+  for (const one of served) if (!logged.has(one)) wrong("log keys", one, "is served, but the log does not contain it")
+  for (const one of logged) if (!served.has(one)) wrong("log keys", one, "is in the log, but is not served")
 }
 
 interface KeyOfLog extends Pick<KeyRow, "kid" | "key" | "from" | "until"> {}
@@ -160,12 +160,12 @@ const readClaims = (stored: ReadonlyArray<StoredReceipt>, wrong: Wrong) => {
     try {
       const claimed = JSON.parse(Buffer.from(jws.split(".")[1] ?? "", "base64url").toString())
       claims.set(transaction, claimed)
-      if (claimed.transaction !== transaction) wrong("receipt", transaction, "transaction is another than its row's")
-      if (claimed.network !== network) wrong("receipt", transaction, "network is another than its row's")
+      if (claimed.transaction !== transaction) wrong("receipt", transaction, "transaction differs from its row's")
+      if (claimed.network !== network) wrong("receipt", transaction, "network differs from its row's")
     } catch {
       wrong("receipt", transaction, "its claims cannot be read")
     }
-    if (!isLogged) wrong("receipt", transaction, "no leaf is of its transaction")
+    if (!isLogged) wrong("receipt", transaction, "no leaf contains its transaction")
   }
   return claims
 }
@@ -208,19 +208,19 @@ const readCopy = async (copy: Copy, did: unknown, byOrigin: ReadonlyMap<string, 
   const tree = await openCheckpoint(copy.note, did, NaN)
   const tiles = openTiles(copy.place, tree.size)
   if ((await tiles.root(0, tree.size)) !== tree.root)
-    return [{ rule: "published log", subject: tree.origin, detail: "its tiles are not its checkpoint's" }]
+    return [{ rule: "published log", subject: tree.origin, detail: "its tiles do not match its checkpoint" }]
   const rows = byOrigin.get(tree.origin) ?? []
   const common = Math.min(rows.length, tree.size)
   for (let at = 0; at < common; at++) {
     if ((await tiles.root(at, at + 1)) === sha(Buffer.of(0), rows[at]!.entry).toString("hex")) continue
-    issues.push({ rule: "published log", subject: `leaf ${at} of ${tree.origin}`, detail: "is another here" })
+    issues.push({ rule: "published log", subject: `leaf ${at} of ${tree.origin}`, detail: "differs here" })
     break
   }
   if (tree.size > rows.length)
     issues.push({
       rule: "published since",
       subject: tree.origin,
-      detail: `leaves ${rows.length} to ${tree.size - 1} were published, and the database does not have them`
+      detail: `leaves ${rows.length} to ${tree.size - 1} were published, but the database does not have them`
     })
   return issues
 }
@@ -285,7 +285,7 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
       const signed = yield* Effect.promise(() => openCheckpoint(note, did, seconds).catch((): undefined => undefined))
       if (signed === undefined) wrong("checkpoint", name, "is not signed by a key of the log that was in force")
       const roots = [Buffer.from(root).toString("hex"), signed?.root, read.roots.get(Number(at))]
-      if (signed !== undefined && new Set(roots).size > 1) wrong("checkpoint", name, "has another root than the leaves")
+      if (signed !== undefined && new Set(roots).size > 1) wrong("checkpoint", name, "its root differs from the leaves")
     }
     compareNodes(epoch, Number(size), nodes, rows, wrong)
     for (const { receipt, transaction } of read.outcomes)

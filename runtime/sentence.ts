@@ -7,11 +7,11 @@ import { field, errorMessage } from "../kernel/database/errorMessage.ts"
 /** Remedies by errno. A missing code has no remedy. */
 const ofTheSystem: Readonly<Record<string, string>> = {
   EROFS: "the file system is read-only; choose a folder that can be written with --state DIR",
-  EACCES: "this user may not do that; give the user the right, or choose another folder with --state DIR",
-  EPERM: "this user may not do that; give the user the right, or choose another folder with --state DIR",
+  EACCES: "this user lacks the permission; grant it, or choose another folder with --state DIR",
+  EPERM: "this user lacks the permission; grant it, or choose another folder with --state DIR",
   ENOSPC: "the disk is full; free some space, or choose a folder on another disk with --state DIR",
   EDQUOT: "this user's share of the disk is used up; free some space, or choose another folder with --state DIR",
-  EEXIST: "there is a file of that name; choose another folder with --state DIR",
+  EEXIST: "a file of that name exists; choose another folder with --state DIR",
   ENOTDIR: "a part of that path is a file; choose another folder with --state DIR",
   EMFILE: "too many files are open; raise the limit (ulimit -n)",
   ENFILE: "the machine has too many files open; close other programs"
@@ -125,7 +125,7 @@ export const sentenceOf = (cause: Cause.Cause<unknown>, { isAdvised = true } = {
   // An unreadable secret is thrown wherever it is read, but it is not a defect.
   if (typeof tag !== "string" || (Cause.hasDies(cause) && tag !== "SecretUnreadable")) return undefined
   const remedy = isAdvised ? remedies[tag] : undefined
-  const words = reported === "" ? `${tag}, without a word of why` : reported
+  const words = reported === "" ? `${tag}: no details` : reported
   const whole = `${subjectOf(error as object)}${words}`
   if (remedy === undefined || /`|--state|; \w/.test(whole)) return oneLine(whole)
   return oneLine(whole.endsWith("?") ? `${whole} (${remedy})` : `${whole}; ${remedy}`)

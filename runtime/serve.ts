@@ -229,9 +229,9 @@ const run = Effect.fnUntraced(function* (options: ServeOptions) {
   if (Option.isSome(Context.getOption(services, Keys))) {
     yield* onHangup(
       rereadSecrets(services, {}, { person: "service manager", via: "signal", reason: "SIGHUP" }).pipe(
-        Effect.tap((replicas) => Effect.logInfo(`keys were read again: ${linesOf(replicas).join("; ")}`)),
+        Effect.tap((replicas) => Effect.logInfo(`keys were reread: ${linesOf(replicas).join("; ")}`)),
         Effect.flatMap(requireAll),
-        Effect.catch((error) => Effect.logError("keys were not read again on every replica", error))
+        Effect.catch((error) => Effect.logError("keys were not reread on every replica", error))
       )
     )
   }

@@ -92,7 +92,7 @@ const askLedger = async (url: string, claims: Claims): Promise<string> => {
     throw new Error(`the ledger is of "${passphrase}", the receipt of ${claims["network"]}`)
   const result = await askRpc(url, "getTransaction", { hash: claims["transaction"] })
   if (result.status === "NOT_FOUND")
-    throw new Error(`the ledger does not know the transaction; it remembers ledgers from ${result.oldestLedger} on`)
+    throw new Error(`the ledger does not have the transaction; its history begins at ledger ${result.oldestLedger}`)
   if (result.status !== "SUCCESS") throw new Error(`the ledger says that the transaction is ${result.status}`)
   if (result.ledger !== claims["ledger"] || Number(result.createdAt) !== claims["closedAt"])
     throw new Error(`the ledger has the transaction in ledger ${result.ledger}, closed at ${result.createdAt}`)
@@ -133,11 +133,11 @@ const askLog = async (
       `${now.origin} went back, from ${then.size} leaves to ${now.size}: see ${facilitatorAt(log)}/log/epochs`
     )
   const tiles = openTiles(place, now.size)
-  if ((await tiles.root(0, now.size)) !== now.root) throw new Error("the log's tiles are not its checkpoint's")
+  if ((await tiles.root(0, now.size)) !== now.root) throw new Error("the log's tiles do not match its checkpoint")
   await checkConsistency(then, now, await tiles.consistency(then.size))
   await checkInclusion(now, proof.index, leaf, await tiles.inclusion(proof.index))
   if (!isInForce(await readKeys(place, now, tiles), now.key, Date.now() / 1_000))
-    throw new Error(`${now.key.id} signed the log's newest checkpoint, and the log does not say that it is in force`)
+    throw new Error(`${now.key.id} signed the log's newest checkpoint, but the log does not list it as in force`)
   const check = `leaf ${proof.index} is in the log of ${now.size}, which continues the one of ${then.size}`
   return { check, note }
 }
@@ -189,11 +189,11 @@ const checkAttestation = async (
     throw new Error(`${signer} signed the attestation of ${facilitator}`)
   const keys = did.verificationMethod.filter(({ id }: any) => id.startsWith(`${did.id}#attestation-`))
   if (!keys.some(({ publicKeyJwk }: any) => addressOfKey(publicKeyJwk) === signer))
-    throw new Error(`${did.id} names no key of ${signer}, which signed the attestation`)
+    throw new Error(`${did.id} has no key of ${signer}, which signed the attestation`)
   const expected = { amount, asset, network, payTo: payee, payer, transaction }
   const differing = differingClaims(claims, expected)
   if (differing.length > 0 || Number(observedAt) !== claims["closedAt"])
-    throw new Error(`the attestation is of another payment: ${[...differing, "observedAt"].join(", ")}`)
+    throw new Error(`the attestation is for another payment: ${[...differing, "observedAt"].join(", ")}`)
   if (![undefined, await attestationName(attestation)].includes(record["attestation"]))
     throw new Error("the log has another attestation of this payment")
   return `the attestation of ${signer} says the same`
@@ -228,7 +228,7 @@ const verifyText = async (text: string, options: VerifyOptions, documentAt: Docu
   if (did.id !== issuer) throw new Error(`the document is of ${did.id}, the receipt of ${issuer}`)
   // The request for a proof uses unverified members of the receipt; all of them are checked below.
   const named = JSON.parse(Buffer.from(receipt.split(".")[1] ?? "", "base64url").toString())
-  if (!/^[0-9a-f]{64}$/.test(String(named.transaction))) throw new Error("the receipt names no transaction")
+  if (!/^[0-9a-f]{64}$/.test(String(named.transaction))) throw new Error("the receipt contains no transaction")
   const kept = log === undefined ? read : await withOutcomes(read, log, named.transaction)
   // With the current log, all checkpoints are compared with it. Without it, the witnesses' lines prove when the
   // checkpoint existed.
@@ -253,7 +253,7 @@ const verifyText = async (text: string, options: VerifyOptions, documentAt: Docu
     checks.push(await checkAttestation(kept.attestation, claims, did, JSON.parse(proven?.record ?? "{}")))
   if (delivery !== undefined) checks.push("the seller signed its receipt")
   else if (read.delivery !== undefined)
-    checks.push("the seller's receipt is not checked: name its keys by --seller-did")
+    checks.push("the seller's receipt was not checked: give its keys with --seller-did")
   return { issuer, claims, checks, outcome: await outcomeOf(claims, delivery) }
 }
 

@@ -281,7 +281,7 @@ const holdRefund = async (storage: ChannelStorage, { amount, channelId, pendingI
     }
     const left = BigInt(balance) - BigInt(chargedCumulativeAmount)
     const asked = amount === undefined ? left : BigInt(amount)
-    if (voucher.maxClaimableAmount !== chargedCumulativeAmount) reason = "the voucher is not of what was charged"
+    if (voucher.maxClaimableAmount !== chargedCumulativeAmount) reason = "the voucher does not match the charge"
     else if (asked <= 0n || asked > left) reason = `${left} is left to refund`
     else {
       const expiresAt = Math.max(asOf, Math.floor(Date.now() / 1_000)) + refundSeconds

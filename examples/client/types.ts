@@ -85,7 +85,7 @@ export type AnalyticsPagination = {
 
 /** As /openapi.json has it. */
 export type BatchAuthorizer = {
-  /** The store's key for the caller: it allows claims and refunds of channels that name it. */
+  /** The store's key for the caller: it authorizes claims and refunds of channels that use it. */
   readonly receiverAuthorizer: string
 }
 
@@ -94,7 +94,7 @@ export type BatchChannel = {
   /** The channel's id: 32 bytes, hex. */
   readonly channelId: string
   readonly channelConfig: BatchChannelConfig
-  /** Charged in all: the base of the next voucher. */
+  /** Total charged: the base of the next voucher. */
   readonly chargedCumulativeAmount: string
   /** Ceiling of the newest voucher. */
   readonly signedMaxClaimable: string
@@ -113,20 +113,20 @@ export type BatchChannel = {
   readonly onchainSyncedAt: number | "Infinity" | "-Infinity" | "NaN" | null
   readonly lastRequestTimestamp: number | "Infinity" | "-Infinity" | "NaN"
   readonly pendingRequest: {
-    /** The request that has the channel. */
+    /** The request that reserved the channel. */
     readonly pendingId: string
-    /** Its voucher's ceiling. */
+    /** Ceiling of its voucher. */
     readonly signedMaxClaimable: string
     readonly expiresAt: number | "Infinity" | "-Infinity" | "NaN"
   } | null
   readonly pendingRefund: {
-    /** The request that it was signed for. */
+    /** The request for which it was signed. */
     readonly pendingId: string
-    /** What may be paid out: nothing is sold below it. */
+    /** Amount that may be paid out; it is not available for charges. */
     readonly amount: string
-    /** The nonce that it counts for. */
+    /** The refund nonce for which it is valid. */
     readonly refundNonce: number
-    /** The last close time at which it counts, Unix seconds. */
+    /** The last close time at which it is valid, Unix seconds. */
     readonly expiresAt: number
   } | null
 }
@@ -152,7 +152,7 @@ export type BatchChannelConfig = {
 /** As /openapi.json has it. */
 export type BatchChannelReport = {
   readonly items: ReadonlyArray<BatchReportedChannel>
-  /** Whether there are more than the report has. */
+  /** Whether there are more channels than in the report. */
   readonly more: boolean
   readonly pagination: {
     readonly limit: number
@@ -196,17 +196,17 @@ export type BatchLedgerState = {
   readonly refundNonce: number
   /** A close time of the ledger, Unix seconds, at or before that of the reading. */
   readonly asOf?: number
-  /** Of sync: when it was read, Unix ms; `totalClaimed` alone is taken then. */
+  /** With sync: when it was read, Unix ms; only `totalClaimed` is applied then. */
   readonly onchainSyncedAt?: number
 }
 
 /** As /openapi.json has it. */
 export type BatchRefund = {
-  /** What is refunded. */
+  /** Refunded amount. */
   readonly amount: string
   /** The channel's nonce. */
   readonly refundNonce: string
-  /** The last close time at which the signatures count, Unix seconds. */
+  /** The last close time at which the signatures are valid, Unix seconds. */
   readonly expiresAt: number
   readonly claims: ReadonlyArray<{
     readonly voucher: {
@@ -216,7 +216,7 @@ export type BatchRefund = {
     }
     /** An ed25519 signature: 64 bytes, hex. */
     readonly signature: string
-    /** What is claimed in all. */
+    /** Total claimed. */
     readonly totalClaimed: string
   }>
   /** An ed25519 signature: 64 bytes, hex. */
@@ -241,7 +241,7 @@ export type BatchReportedChannel = {
   /** Deposited, and not claimed, refunded or withdrawn; atomic units. */
   readonly held: string
   readonly charged: string | null
-  /** Claimed in all. */
+  /** Total claimed. */
   readonly claimed: string
   readonly lost: string | null
   readonly opened_at: string | null
@@ -336,7 +336,7 @@ export type BrowsePage = {
   readonly pagination: {
     readonly limit: number
     readonly offset: number
-    /** Exact total of the snapshot that the first page fixed. */
+    /** Exact total of the first page's snapshot. */
     readonly total: number
     /** Cursor of the next page; null on the last. */
     readonly cursor: string | null
@@ -437,7 +437,7 @@ export type DailyVolume = {
 /** As /openapi.json has it. */
 export type DemoPayment = {
   readonly x402Version: 2
-  /** A new account with a little money. */
+  /** A new account with a small balance. */
   readonly buyer: string
   readonly paymentPayload: {
     readonly x402Version: 2
@@ -447,7 +447,7 @@ export type DemoPayment = {
     }
     readonly resource: DemoResource
     readonly accepted: DemoTerms
-    /** By their keys. */
+    /** Keyed by extension. */
     readonly extensions: Readonly<Record<string, unknown>>
   }
   readonly paymentRequirements: DemoTerms
@@ -459,7 +459,7 @@ export type DemoRequired = {
   readonly error: string
   readonly resource: DemoResource
   readonly accepts: ReadonlyArray<DemoTerms>
-  /** By their keys. */
+  /** Keyed by extension. */
   readonly extensions: Readonly<Record<string, unknown>>
 }
 
@@ -518,7 +518,7 @@ export type DiscoveryResource = {
   readonly routeTemplate?: string
   /** Name of an MCP tool. */
   readonly toolName?: string
-  /** What was declared, under the key it was declared with. */
+  /** The declaration, under its extension's key. */
   readonly extensions?: Readonly<Record<string, unknown>>
   readonly operations?: ReadonlyArray<{
     readonly method: string
@@ -527,19 +527,19 @@ export type DiscoveryResource = {
     readonly info: Readonly<Record<string, unknown>>
   }>
   readonly status?: "active" | "stale"
-  /** Whether a payment has been observed; says nothing of ownership or quality. */
+  /** Whether a payment was observed; this does not prove ownership or quality. */
   readonly verification?: "unverified" | "payment_observed"
   /** Whether the origin itself has named the recipient. */
   readonly ownership?: "provisional" | "proven"
   /** Source of the declared text: a payment, the recipient's own key, or the origin itself. */
   readonly grade?: "claimed" | "declared" | "origin"
-  /** Settled payments of thirty days that count for rank. */
+  /** Settled payments of the last thirty days that count for rank. */
   readonly settlements?: number
-  /** Distinct payers of those. */
+  /** Distinct payers of those payments. */
   readonly payers?: number
   /** When a payment for it was last settled. */
   readonly lastSettledAt?: string
-  /** When its price last changed; absent while that is its first price. */
+  /** When its price last changed; absent if it has not changed. */
   readonly priceChangedAt?: string
   /** When its origin was last probed. */
   readonly lastLookAt?: string
@@ -547,13 +547,13 @@ export type DiscoveryResource = {
   readonly uptime?: number
   readonly evidence?: {
     /**
-     * Whose the words, the price and the method are: anyone's claim, a claim that payments were
-     * made under, the recipient's own, or the origin's.
+     * Source of the text, price and method: anyone's claim, a claim confirmed by payments, the
+     * recipient's own, or the origin's.
      */
     readonly words: "claimed" | "paid" | "declared" | "origin"
-    /** Who named the recipient. That the origin did says nothing of the words. */
+    /** Who named the recipient. An origin that did so has not confirmed the text. */
     readonly recipient: "claimed" | "paid" | "declared" | "origin"
-    /** `young`: little was paid, lately; it ranks behind what is older or established. */
+    /** `young`: paid little and only recently; it ranks behind older and established listings. */
     readonly weight: "none" | "young" | "established"
   }
   /**
@@ -662,11 +662,14 @@ export type Found = {
       | "origin"
       | "key"
       | "reason"
-    /** Transaction hash, address, contract, internal id, origin, label or reason, by its kind. */
+    /**
+     * Transaction hash, address, contract, internal id, origin, label or reason, depending on the
+     * kind.
+     */
     readonly id: string
-    /** What it is called. */
+    /** Display name. */
     readonly title: string
-    /** What it is, in a few words. */
+    /** Short description. */
     readonly note: string
   }>
 }
@@ -730,9 +733,9 @@ export type Leaderboard = {
     readonly limit: number
     readonly offset: number
     readonly total: number
-    /** Of the next page; null on the last one. */
+    /** Cursor of the next page; null on the last one. */
     readonly cursor: string | null
-    /** There are more than `total`. */
+    /** True if there are more than `total`. */
     readonly more?: boolean
   }
   readonly concentration: {
@@ -846,7 +849,7 @@ export type ListingHistory = {
     /** Atomic units of the asset. */
     readonly amount: string
     readonly payTo: string
-    /** Since when it was offered. */
+    /** Start of the offer. */
     readonly from: string
     readonly until: string | null
   }>
@@ -855,7 +858,7 @@ export type ListingHistory = {
 /** As /openapi.json has it. */
 export type MissedSearches = {
   readonly items: ReadonlyArray<{
-    /** In lower case and cut; what may name a person or be a secret is `…`. */
+    /** In lower case and truncated; possible personal data and secrets are replaced by `…`. */
     readonly words: string
     /** Callers of a day, added over days. */
     readonly sessions: string
@@ -1118,11 +1121,11 @@ export type PaymentRequest = {
   readonly paymentPayload: {
     readonly x402Version: 2
     readonly accepted: PaymentTerms
-    /** Of the scheme: for exact and upto `transaction`, base64 XDR of the signed envelope. */
+    /** Defined by the scheme: for exact and upto `transaction`, base64 XDR of the signed envelope. */
     readonly payload: Readonly<Record<string, unknown>>
-    /** What is paid for. */
+    /** The resource that is paid for. */
     readonly resource?: Readonly<Record<string, unknown>>
-    /** By their keys. */
+    /** Keyed by extension. */
     readonly extensions?: Readonly<Record<string, unknown>>
   }
   readonly paymentRequirements: PaymentTerms
@@ -1141,7 +1144,7 @@ export type PaymentTerms = {
   /** Address of the recipient. */
   readonly payTo: string
   /**
-   * 0 only where nothing in the payload expires by it: a voucher, claim, settle or refund of a
+   * 0 only if nothing in the payload expires by it: a voucher, claim, settle or refund of a
    * batch.
    */
   readonly maxTimeoutSeconds: number
@@ -1156,7 +1159,7 @@ export type PrepareAnswer = {
   readonly scheme: string
   /** As the request spelled it. */
   readonly network: string
-  /** Its sha256 begins what is signed. */
+  /** The signed bytes start with its sha256. */
   readonly networkPassphrase: string
   /** As in the request. */
   readonly payer: string
@@ -1166,7 +1169,7 @@ export type PrepareAnswer = {
   readonly authorizationEntry: string
   /** Nonce of the authorization, a signed 64-bit integer as decimal text. */
   readonly nonce: string
-  /** What the scheme chose beside nonce and expiry, by name. */
+  /** Values that the scheme chose, besides nonce and expiry, by name. */
   readonly chosen: Readonly<Record<string, unknown>>
   readonly toSign: {
     /** Base64 of the bytes that are hashed. */
@@ -1188,22 +1191,22 @@ export type PrepareAnswer = {
         readonly args: ReadonlyArray<string>
       }>
     }
-    /** What the payload has signed beside it, by name: of a batch deposit its `voucher`. */
+    /** Further signatures of the payload, by name: for a batch deposit, its `voucher`. */
     readonly beside?: Readonly<Record<string, {
       /** The ed25519 key that signs, as G…. */
       readonly signer: string
       /** Base64 of the bytes that are hashed. */
       readonly preimage: string
-      /** sha256 of them, hex: what the key signs. */
+      /** sha256 of them, hex: the 32 bytes that the key signs. */
       readonly hash: string
     }>>
   }
-  /** What to send as `paymentPayload.payload`, its signatures empty. */
+  /** Value to send as `paymentPayload.payload`, with empty signatures. */
   readonly payload: Readonly<Record<string, unknown>>
   readonly expires: {
     /** Last ledger of the signature. */
     readonly ledger: number
-    /** The newest ledger known here. */
+    /** The newest ledger seen by this facilitator. */
     readonly latestLedger: number
     /** When that ledger closes, estimated. */
     readonly at: string
@@ -1212,11 +1215,11 @@ export type PrepareAnswer = {
     readonly sponsored: true
     /** The account that pays them. */
     readonly sponsor: string
-    /** Resource fee by a recording simulation, stroops: an upper estimate, the ceiling aside. */
+    /** Resource fee from a recording simulation, stroops: an upper estimate, without the ceiling. */
     readonly resourceStroops: string
-    /** What the network asks for inclusion now, stroops. */
+    /** The network's current inclusion fee, stroops. */
     readonly inclusionStroops: string
-    /** Most that this payment may cost the sponsor, stroops. */
+    /** Maximum cost of this payment for the sponsor, stroops. */
     readonly ceilingStroops: string
   }
 }
@@ -1228,7 +1231,7 @@ export type PrepareRequest = {
   readonly paymentRequirements: Readonly<Record<string, unknown>>
   /** Account (G…) or contract (C…) that will sign. */
   readonly payer: string
-  /** What the payer chooses. Batch deposit: `amount`, `charged`, `payerAuthorizer`, `salt`. */
+  /** The payer's choices. Batch deposit: `amount`, `charged`, `payerAuthorizer`, `salt`. */
   readonly choices?: Readonly<Record<string, unknown>>
 }
 
@@ -1249,10 +1252,10 @@ export type Pulse = {
     readonly failed: number
     /** Settlements without an outcome. */
     readonly pending: number
-    /** Atomic units that moved, of the pulse's asset. */
+    /** Amount transferred, in atomic units of the pulse's asset. */
     readonly amount: string
   }
-  /** The range of equal length before it; null where not all of it was recorded. */
+  /** The preceding range of equal length; null if it was not recorded completely. */
   readonly before: {
     /** Settlements. */
     readonly settled: number
@@ -1260,13 +1263,13 @@ export type Pulse = {
     readonly failed: number
     /** Settlements without an outcome. */
     readonly pending: number
-    /** Atomic units that moved, of the pulse's asset. */
+    /** Amount transferred, in atomic units of the pulse's asset. */
     readonly amount: string
   } | null
   readonly series: ReadonlyArray<{
     /** Start of the bucket. */
     readonly at: string
-    /** False before the first settlement: no figure, not zero. */
+    /** False before the first settlement: the figures are unknown, not zero. */
     readonly recorded: boolean
     /** Settlements. */
     readonly settled: number
@@ -1274,7 +1277,7 @@ export type Pulse = {
     readonly failed: number
     /** Settlements without an outcome. */
     readonly pending: number
-    /** Atomic units that moved, of the pulse's asset. */
+    /** Amount transferred, in atomic units of the pulse's asset. */
     readonly amount: string
   }>
   readonly shares: ReadonlyArray<{
@@ -1287,7 +1290,7 @@ export type Pulse = {
     readonly settlements: number
     /** Of them. */
     readonly settled: number
-    /** Atomic units of the pulse's asset; for an asset its own. */
+    /** Atomic units of the pulse's asset; of its own asset for an asset. */
     readonly amount: string
   }>
   readonly reasons: ReadonlyArray<{
@@ -1347,14 +1350,14 @@ export type ReceiptError = {
 export type RefusalSample = {
   /** UTC. */
   readonly at: string
-  /** Why, as it was answered. */
+  /** The error message that was answered. */
   readonly message: string
   readonly payer: string | null
   readonly pay_to: string | null
   readonly network: string | null
   readonly scheme: string | null
   readonly asset: string | null
-  /** As the terms had it. */
+  /** As in the terms. */
   readonly amount: string | null
   readonly resource_url: string | null
   readonly transaction_hash: string | null
@@ -1365,14 +1368,14 @@ export type Refusals = {
   readonly days: number
   readonly pagination: {
     readonly limit: number
-    /** Of the next page; null on the last one. */
+    /** Cursor of the next page; null on the last one. */
     readonly cursor: string | null
   }
   readonly items: ReadonlyArray<{
     /** `verify` or `settle`. */
     readonly operation: string
     readonly reason: string
-    /** `key:` and a label, `anonymous`, or `none` where no listed key was sent. */
+    /** `key:` and a label, `anonymous`, or `none` if no listed key was sent. */
     readonly principal: string
     /** A whole number as decimal text; amounts in atomic units, fees in stroops. */
     readonly refused: string
@@ -1380,7 +1383,7 @@ export type Refusals = {
     readonly first_at: string
     /** UTC. */
     readonly last_at: string
-    /** The newest, at most five. */
+    /** The newest samples, at most five. */
     readonly samples: ReadonlyArray<RefusalSample>
   }>
 }
@@ -1452,7 +1455,7 @@ export type ResourceHistory = {
 export type ResourceUse = {
   readonly resource_id: string
   readonly all_time: Use
-  /** By hours, such as `24h`. */
+  /** Keyed by the number of hours, such as `24h`. */
   readonly windows: Readonly<Record<string, Use>>
 }
 
@@ -1495,16 +1498,13 @@ export type SearchConversion = {
   readonly impressions_without_results: string
   /** A count. */
   readonly sessions: string
-  /**
-   * Resources shown to a session that a verified payment followed; once, however often the
-   * session asked.
-   */
+  /** Resources shown to a session and then paid for, verified; counted once per session. */
   readonly verified_impressions: string
-  /** The same of a settled one. */
+  /** The same, counting settled payments. */
   readonly settled_impressions: string
-  /** Settled payments, once for each session that was shown their resource before. */
+  /** Settled payments, once for each session that saw their resource before. */
   readonly settlements_attributed: string
-  /** Those of what was shown first, at the best position of the session. */
+  /** Those for the result shown first, at the best position of the session. */
   readonly settlements_at_1: string
   /** A count. */
   readonly settlements_at_3: string
@@ -1557,9 +1557,9 @@ export type SearchGenerations = {
 export type SearchPage = {
   readonly x402Version: 2
   readonly resources: ReadonlyArray<DiscoveryResource>
-  /** A branch that the mode asks for has no provider or did not answer in time. */
+  /** A branch of the requested mode has no provider or did not answer in time. */
   readonly partialResults: boolean
-  /** No listing is known to answer the query: these are the nearest, three at most. */
+  /** No listing is known to answer the query: these are the nearest ones, three at most. */
   readonly nearestOnly?: true
   readonly pagination: {
     readonly limit: number
@@ -1602,7 +1602,7 @@ export type SearchStatus = {
     readonly indexed: number
   }
   readonly semantic: {
-    /** `none` when there are no embeddings. */
+    /** `none` without embeddings. */
     readonly provider: string
     readonly model: string | null
     readonly revision: string | null
@@ -1654,11 +1654,11 @@ export type SearchStatus = {
 
 /** As /openapi.json has it. */
 export type Selling = {
-  /** The newest settlements that were read. */
+  /** Sample size: the newest settlements that were read. */
   readonly over: number
   /** Of them. */
   readonly settled: number
-  /** Settled ones whose payer it had not paid before. */
+  /** Settled ones, without payments to a recipient that had paid the payer before. */
   readonly organic: number
   readonly resources: ReadonlyArray<{
     readonly resource_id: string | null
@@ -1670,7 +1670,7 @@ export type Selling = {
     readonly settlements: number
     /** Of them. */
     readonly settled: number
-    /** Atomic units that moved. */
+    /** Amount transferred, atomic units. */
     readonly amount: string
   }>
 }
@@ -1757,28 +1757,28 @@ export type SettleAnswer = {
   readonly success: boolean
   /** Address of the payer, whenever it is known. */
   readonly payer?: string
-  /** Hash of the transaction; empty when there is none. */
+  /** Hash of the transaction, or empty. */
   readonly transaction: string
   /** As the request spelled it. */
   readonly network: string
-  /** What moved, atomic units; present when success is true. */
+  /** Amount transferred, atomic units; present when success is true. */
   readonly amount?: string
   /** Of the scheme. */
   readonly extra?: Readonly<Record<string, unknown>>
-  /** Word of the refusal; present when success is false. */
+  /** Reason code; present when success is false. */
   readonly errorReason?: string
-  /** The refusal in a sentence. */
+  /** The reason as a sentence. */
   readonly errorMessage?: string
   /** With 503 or a used-up budget: when the same payment may succeed, in milliseconds from now. */
   readonly retryAfterMs?: number
-  /** With a used-up budget: when the next day's begins. */
+  /** With a used-up budget: when the next day's budget begins. */
   readonly resetAt?: string
   /**
-   * Of a failed payment: its authorization may be used until this ledger; a payer signs again
-   * only after it.
+   * For a failed payment: its authorization may be used until this ledger; the payer signs
+   * again only after it.
    */
   readonly authorizationLivesUntilLedger?: number
-  /** With success: what plugins attest of the payment, by their keys. */
+  /** With success: attestations by plugins, keyed by extension. */
   readonly extensions?: Readonly<Record<string, unknown>>
 }
 
@@ -1809,20 +1809,20 @@ export type Settlement = {
   readonly resolvedAt?: string
   /** The ledger that included the transaction. */
   readonly ledger?: number
-  /** How many RPC endpoints showed the outcome; 1 where one alone was configured or answered. */
+  /** Number of RPC endpoints that showed the outcome; 1 if only one was configured or answered. */
   readonly confirmations?: 1 | 2
-  /** What the sponsor was charged. */
+  /** Fee charged to the sponsor. */
   readonly feeStroops?: string
   /** Why it failed. */
   readonly errorReason?: string
-  /** The same in a sentence, with what the ledger shows of the authorization. */
+  /** The reason as a sentence, with the authorization's state on the ledger. */
   readonly errorMessage?: string
   /**
-   * Of a failed payment: its authorization may be used until this ledger; a payer signs again
-   * only after it.
+   * For a failed payment: its authorization may be used until this ledger; the payer signs
+   * again only after it.
    */
   readonly authorizationLivesUntilLedger?: number
-  /** Hash of the other transaction that used the authorization: the payer may have paid by it. */
+  /** Hash of the other transaction that used the authorization: the payer may have paid with it. */
   readonly spentBy?: string
 }
 
@@ -1842,7 +1842,7 @@ export type SettlementRecord = {
   readonly pay_to: string
   /** A whole number as decimal text; amounts in atomic units, fees in stroops. */
   readonly max_amount: string
-  /** Amount that moved; 0 when it failed, null while unknown. */
+  /** Amount transferred; 0 if it failed, null while unknown. */
   readonly amount: string | null
   /** A whole number as decimal text; amounts in atomic units, fees in stroops. */
   readonly fee_stroops: string
@@ -1873,7 +1873,7 @@ export type SettlementsListed = {
     readonly pay_to: string
     /** A whole number as decimal text; amounts in atomic units, fees in stroops. */
     readonly max_amount: string
-    /** Amount that moved; 0 when it failed, null while unknown. */
+    /** Amount transferred; 0 if it failed, null while unknown. */
     readonly amount: string | null
     /** A whole number as decimal text; amounts in atomic units, fees in stroops. */
     readonly fee_stroops: string
@@ -1887,16 +1887,16 @@ export type SettlementsListed = {
     readonly organic: boolean
     /** Origin of its resource. */
     readonly origin: string | null
-    /** Label of the key that settled it; null where it was not kept. */
+    /** Label of the key that settled it; null if it was not kept. */
     readonly key: string | null
   }>
   readonly pagination: {
     readonly limit: number
-    /** Of the next page; null on the last one. */
+    /** Cursor of the next page; null on the last one. */
     readonly cursor: string | null
-    /** Matches, on the first page, counted up to a bound. */
+    /** Matches, only on the first page, counted up to a limit. */
     readonly total?: number
-    /** There are more than that. */
+    /** True if there are more matches than `total`. */
     readonly more?: boolean
   }
 }
@@ -2008,20 +2008,20 @@ export type VerifyAnswer = {
   readonly isValid: boolean
   /** Address of the payer, whenever it is known. */
   readonly payer?: string
-  /** Word of the refusal; present when isValid is false. */
+  /** Reason code; present when isValid is false. */
   readonly invalidReason?: string
-  /** The refusal in a sentence. */
+  /** The reason as a sentence. */
   readonly invalidMessage?: string
   /** With 503 or a used-up budget: when the same payment may succeed, in milliseconds from now. */
   readonly retryAfterMs?: number
-  /** With a used-up budget: when the next day's begins. */
+  /** With a used-up budget: when the next day's budget begins. */
   readonly resetAt?: string
   /**
-   * Of a failed payment: its authorization may be used until this ledger; a payer signs again
-   * only after it.
+   * For a failed payment: its authorization may be used until this ledger; the payer signs
+   * again only after it.
    */
   readonly authorizationLivesUntilLedger?: number
-  /** Hash of the transaction that the payment was settled by; when it was before. */
+  /** Hash of the transaction that settled the payment, if it was settled before. */
   readonly transaction?: string
   /** Of the scheme. */
   readonly extra?: Readonly<Record<string, unknown>>
@@ -2034,9 +2034,9 @@ export type WebhookDeliveries = {
   readonly pagination: {
     readonly limit: number
     readonly cursor: string | null
-    /** Matches, on the first page, up to a bound. */
+    /** Matches, only on the first page, counted up to a limit. */
     readonly total?: number
-    /** There are more than that. */
+    /** True if there are more matches than `total`. */
     readonly more?: boolean
   }
 }
@@ -2133,7 +2133,7 @@ export interface Client {
     }
   }, signal?: AbortSignal) => Promise<Breakdowns>
   /**
-   * Listed resources: first those with evidence, then what is merely claimed, newest listing
+   * Listed resources: first those with evidence, then merely claimed ones, newest listing
    * first; of the first twenty at most three of one recipient or origin.
    */
   readonly browse: (given?: {
@@ -2176,7 +2176,7 @@ export interface Client {
     readonly items: ReadonlyArray<Counterparty>
     readonly pagination: AnalyticsPagination
   }>
-  /** Settlements of the address as payer or recipient. */
+  /** Settlements with the address as payer or recipient. */
   readonly buyerTransactions: (given: {
     readonly query?: {
       readonly days?: undefined | 0 | 1 | 7 | 14 | 30
@@ -2213,11 +2213,11 @@ export interface Client {
     readonly body: {
       /** In either spelling. */
       readonly network: string
-      /** Identity of the request, a random text of the seller's. Repeated, it changes nothing. */
+      /** Random id of the request, chosen by the seller. A repeated id changes nothing. */
       readonly payment: string
       /** The channel's id: 32 bytes, hex. */
       readonly channelId: string
-      /** What is charged. */
+      /** Amount to charge. */
       readonly amount: string
       readonly state?: BatchLedgerState
     }
@@ -2236,7 +2236,7 @@ export interface Client {
   }>
   /** Creates a buyer and a payment signed by it, in the form of /verify and /settle. */
   readonly demoPayment: (given?: undefined, signal?: AbortSignal) => Promise<DemoPayment>
-  /** Requests payment, as any seller does. */
+  /** Requests payment like any seller. */
   readonly demoWeather: (given?: undefined, signal?: AbortSignal) => Promise<unknown>
   /** The DID document: every key that ever signed, with its times. */
   readonly did: (given?: undefined, signal?: AbortSignal) => Promise<Readonly<Record<string, unknown>>>
@@ -2252,8 +2252,8 @@ export interface Client {
     }
   }, signal?: AbortSignal) => Promise<ListingExplanation>
   /**
-   * The listings that pay the session's account, and why what was declared is or is not among
-   * them.
+   * The listings that pay the session's account, and why each declaration was or was not
+   * listed.
    */
   readonly explainOwnListings: (given?: {
     readonly query?: {
@@ -2261,7 +2261,7 @@ export interface Client {
       readonly offset?: undefined | number
     }
   }, signal?: AbortSignal) => Promise<AccountExplanation>
-  /** What a hash, id, address, URL, name or key label leads to. */
+  /** Finds a hash, id, address, URL, name or key label. */
   readonly find: (given: {
     readonly query: {
       readonly q: string
@@ -2292,7 +2292,7 @@ export interface Client {
       readonly payTo: string
     }
   }, signal?: AbortSignal) => Promise<string>
-  /** The process lives. */
+  /** The process is running. */
   readonly live: (given?: undefined, signal?: AbortSignal) => Promise<{
     readonly status: "ok"
   }>
@@ -2336,7 +2336,10 @@ export interface Client {
       readonly tile: string
     }
   }, signal?: AbortSignal) => Promise<string>
-  /** Probes an origin: lists what it names as unverified, and has its listings probed again. */
+  /**
+   * Probes an origin: lists the resources that it names as unverified, and probes its listings
+   * again.
+   */
   readonly lookAtOrigin: (given: {
     readonly query: {
       readonly origin: string
@@ -2351,8 +2354,8 @@ export interface Client {
     readonly probedAgain: number
     readonly unlisted: ReadonlyArray<{
       /**
-       * A resource of the origin; of another origin or without a URL, the entry as its document has
-       * it.
+       * A resource of the origin; for another origin or without a URL, the document's entry
+       * unchanged.
        */
       readonly resource: string
       readonly toolName?: string
@@ -2366,8 +2369,8 @@ export interface Client {
     readonly asked: string
   }>
   /**
-   * Metrics as Prometheus text: for operators, or for this machine alone when no operator key
-   * is configured.
+   * Metrics as Prometheus text: for operators, or only for this machine if no operator key is
+   * configured.
    */
   readonly metrics: (given?: undefined, signal?: AbortSignal) => Promise<string>
   /** Queries without a result in the UTC days that the hours reach into, the most asked first. */
@@ -2393,7 +2396,7 @@ export interface Client {
       /** Required with type mcp. */
       readonly toolName?: string
       readonly move: "remove" | "quarantine" | "restore"
-      /** For other operators; never public. */
+      /** For other operators; not shown publicly. */
       readonly note?: string
     }
   }, signal?: AbortSignal) => Promise<{
@@ -2409,7 +2412,7 @@ export interface Client {
   }, signal?: AbortSignal) => Promise<Moves>
   /** This document. */
   readonly openapi: (given?: undefined, signal?: AbortSignal) => Promise<Readonly<Record<string, unknown>>>
-  /** Origins of cataloged resources, the one seen last first. */
+  /** Origins of cataloged resources, most recently seen first. */
   readonly origins: (given?: {
     readonly query?: {
       readonly asset?: undefined | string
@@ -2427,7 +2430,7 @@ export interface Client {
       readonly asset?: undefined | string
     }
   }, signal?: AbortSignal) => Promise<Overview>
-  /** What the session's account was paid. */
+  /** Totals paid to the session's account. */
   readonly ownTotals: (given?: {
     readonly query?: {
       readonly days?: undefined | 0 | 1 | 7 | 14 | 30
@@ -2448,13 +2451,13 @@ export interface Client {
     readonly pagination: AnalyticsPagination
   }>
   /**
-   * Lays out what a payer has to sign for a seller's terms. Build the same bytes and compare
-   * before signing.
+   * Prepares the bytes that a payer signs for a seller's terms. Build the same bytes and
+   * compare before signing.
    */
   readonly prepare: (given: {
     readonly body: PrepareRequest
   }, signal?: AbortSignal) => Promise<PrepareAnswer>
-  /** Sums and series of a range, beside the range of equal length before it. */
+  /** Sums and series of a range and of the preceding range of equal length. */
   readonly pulse: (given?: {
     readonly query?: {
       readonly from?: undefined | string
@@ -2476,7 +2479,7 @@ export interface Client {
   /** Whether the database answers; the state of search, plugins and drivers. */
   readonly ready: (given?: undefined, signal?: AbortSignal) => Promise<Readiness>
   /**
-   * Every reason of refused payments and unlisted resources: its HTTP status, a sentence and a
+   * Every reason for refused payments and unlisted resources: its HTTP status, a sentence and a
    * remedy.
    */
   readonly reasons: (given?: undefined, signal?: AbortSignal) => Promise<{
@@ -2550,7 +2553,10 @@ export interface Client {
       readonly cursor?: undefined | string
     }
   }, signal?: AbortSignal) => Promise<Refusals>
-  /** Declarations that the catalog did not take, the latest first, of what never was listed too. */
+  /**
+   * Declarations that the catalog rejected, latest first, including resources that were never
+   * listed.
+   */
   readonly rejections: (given?: {
     readonly query?: {
       readonly limit?: undefined | string
@@ -2560,19 +2566,19 @@ export interface Client {
     readonly items: ReadonlyArray<RejectedDeclaration>
     readonly pagination: AnalyticsPagination
   }>
-  /** Gives the request's reservation back. */
+  /** Releases the request's reservation. */
   readonly releaseChannel: (given: {
     readonly body: {
       /** In either spelling. */
       readonly network: string
-      /** Identity of the request, a random text of the seller's. Repeated, it changes nothing. */
+      /** Random id of the request, chosen by the seller. A repeated id changes nothing. */
       readonly payment: string
       /** The channel's id: 32 bytes, hex. */
       readonly channelId: string
     }
   }, signal?: AbortSignal) => Promise<BatchDecision>
   /**
-   * The channels that this facilitator knows: held, charged, claimed, and when a withdrawal
+   * The channels of this facilitator: held, charged and claimed amounts, and when a withdrawal
    * ends.
    */
   readonly reportChannels: (given?: {
@@ -2591,11 +2597,11 @@ export interface Client {
     readonly body: {
       /** In either spelling. */
       readonly network: string
-      /** Identity of the request, a random text of the seller's. Repeated, it changes nothing. */
+      /** Random id of the request, chosen by the seller. A repeated id changes nothing. */
       readonly payment: string
       readonly channelConfig: BatchChannelConfig
       readonly voucher: BatchVoucher
-      /** The most that the request may be charged; 0 for a refund. */
+      /** Maximum charge of the request; 0 for a refund. */
       readonly price: string
       readonly state?: BatchLedgerState
       /** Seconds until another request may take the channel. */
@@ -2642,7 +2648,7 @@ export interface Client {
       readonly id: string
     }
   }, signal?: AbortSignal) => Promise<ResourceUse>
-  /** Cataloged resources, the newest first. */
+  /** Cataloged resources, newest first. */
   readonly resources: (given?: {
     readonly query?: {
       readonly state?: undefined | string
@@ -2661,9 +2667,9 @@ export interface Client {
       readonly limit: number
       readonly offset: number
       readonly total: number
-      /** Of the next page; null on the last one. */
+      /** Cursor of the next page; null on the last one. */
       readonly cursor: string | null
-      /** There are more than `total`. */
+      /** True if there are more than `total`. */
       readonly more?: boolean
     }
   }>
@@ -2689,7 +2695,7 @@ export interface Client {
       readonly cursor?: undefined | string
     }
   }, signal?: AbortSignal) => Promise<SearchPage>
-  /** Which searches were followed by payments for what they showed; a direction, not a cause. */
+  /** Which searches were followed by payments for their results; a correlation, not a cause. */
   readonly searchConversion: (given?: {
     readonly query?: {
       readonly hours?: undefined | number
@@ -2702,7 +2708,7 @@ export interface Client {
       readonly offset?: undefined | number
     }
   }, signal?: AbortSignal) => Promise<SearchGenerations>
-  /** The state of each branch of search, and what is in its index. */
+  /** The state of each branch of search and its index. */
   readonly searchStatus: (given?: undefined, signal?: AbortSignal) => Promise<SearchStatus>
   /** One seller's totals. */
   readonly seller: (given: {
@@ -2730,13 +2736,13 @@ export interface Client {
     readonly items: ReadonlyArray<Counterparty>
     readonly pagination: AnalyticsPagination
   }>
-  /** The resources that a recipient's newest settlements were for. */
+  /** The resources paid for by a recipient's newest settlements. */
   readonly sellerResources: (given: {
     readonly path: {
       readonly address: string
     }
   }, signal?: AbortSignal) => Promise<Selling>
-  /** Settlements of the address as payer or recipient. */
+  /** Settlements with the address as payer or recipient. */
   readonly sellerTransactions: (given: {
     readonly query?: {
       readonly days?: undefined | 0 | 1 | 7 | 14 | 30
@@ -2775,13 +2781,13 @@ export interface Client {
       readonly network: string
       /** The token's contract. */
       readonly token: string
-      /** What is charged is claimed after this time. */
+      /** Charges are claimed after this time. */
       readonly claimEverySeconds: number
-      /** Claimed as soon as this much is unclaimed in one channel. */
+      /** Claims as soon as this amount is unclaimed in one channel. */
       readonly claimAt?: string
     }
   }, signal?: AbortSignal) => Promise<BatchDecision>
-  /** Verify a payment again and put it on the ledger; waits for the ledger's word. */
+  /** Verify a payment again and submit it to the ledger; waits for confirmation. */
   readonly settle: (given: {
     readonly headers?: {
       readonly "Idempotency-Key"?: undefined | string
@@ -2823,7 +2829,7 @@ export interface Client {
   /** Binds a recipient to the caller's key, by a challenge that its account signs. */
   readonly showRecipient: (given: {
     readonly body: {
-      /** Account (G… or C…) that is paid. */
+      /** Account (G… or C…) of the recipient. */
       readonly payTo: string
       /** The challenge to answer; absent to request one. */
       readonly challenge?: string
@@ -2838,13 +2844,13 @@ export interface Client {
     /** To be signed by the account. */
     readonly challenge?: string
     /**
-     * What a contract account signs instead: base64 of a SorobanAuthorizationEntry that moves
+     * For a contract account, sign this instead: base64 of a SorobanAuthorizationEntry that moves
      * nothing.
      */
     readonly authorization?: string
     /** Until when. */
     readonly expiresAt?: string
-    /** `declared`: the key answers for this recipient from now on. */
+    /** `declared`: the key may describe this recipient from now on. */
     readonly grade?: string
   }>
   /** Signs in with a key. */
@@ -2853,17 +2859,17 @@ export interface Client {
   }, signal?: AbortSignal) => Promise<SessionOpened>
   /** Signs out: no copy of the session's cookie counts any more, on any replica. */
   readonly signOut: (given?: undefined, signal?: AbortSignal) => Promise<SessionClosed>
-  /** Signs the refund that a buyer asked for and the request has reserved. */
+  /** Signs the refund that a buyer requested and the request reserved. */
   readonly signRefund: (given: {
     readonly body: {
       /** In either spelling. */
       readonly network: string
-      /** Identity of the request, a random text of the seller's. Repeated, it changes nothing. */
+      /** Random id of the request, chosen by the seller. A repeated id changes nothing. */
       readonly payment: string
       /** The channel's id: 32 bytes, hex. */
       readonly channelId: string
       readonly voucher: BatchVoucher
-      /** What is refunded; all that is left without it. */
+      /** Amount to refund; default everything that is left. */
       readonly amount?: string
     }
   }, signal?: AbortSignal) => Promise<BatchRefund>
@@ -2889,7 +2895,7 @@ export interface Client {
   }, signal?: AbortSignal) => Promise<BatchAuthorizer>
   /** Supported schemes and networks, extensions, and signing accounts. */
   readonly supported: (given?: undefined, signal?: AbortSignal) => Promise<Supported>
-  /** Stores what the ledger shows of a channel. */
+  /** Stores a channel's state on the ledger. */
   readonly syncChannel: (given: {
     readonly body: {
       /** In either spelling. */
@@ -2897,11 +2903,11 @@ export interface Client {
       /** The channel's id: 32 bytes, hex. */
       readonly channelId: string
       readonly state: BatchLedgerState
-      /** Identity of the request, a random text of the seller's. Repeated, it changes nothing. */
+      /** Random id of the request, chosen by the seller. A repeated id changes nothing. */
       readonly payment?: string
     }
   }, signal?: AbortSignal) => Promise<BatchDecision>
-  /** Totals by hour or UTC day in which something happened, oldest first. */
+  /** Totals by hour or UTC day, without empty ones, oldest first. */
   readonly timeseries: (given?: {
     readonly query?: {
       readonly days?: undefined | 0 | 1 | 7 | 14 | 30
@@ -2947,7 +2953,7 @@ export interface Client {
     }
     readonly body: PaymentRequest
   }, signal?: AbortSignal) => Promise<VerifyAnswer>
-  /** Deliveries to webhook receivers, the newest first; a CSV has up to 10,000. */
+  /** Deliveries to webhook receivers, newest first; a CSV has up to 10,000. */
   readonly webhookDeliveries: (given?: {
     readonly query?: {
       readonly receiver?: undefined | string

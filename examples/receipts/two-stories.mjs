@@ -13,7 +13,8 @@ export const openStory = async (from, did) => {
   const { note, place } = await readNewest(from)
   const tree = await openCheckpoint(note, did, NaN)
   const tiles = openTiles(place, tree.size)
-  if ((await tiles.root(0, tree.size)) !== tree.root) throw new Error(`the tiles of ${place} are not its checkpoint's`)
+  if ((await tiles.root(0, tree.size)) !== tree.root)
+    throw new Error(`the tiles of ${place} do not match its checkpoint`)
   return { place, note, tree, tiles }
 }
 

@@ -121,7 +121,7 @@ const openFrom = async (note, did, former, place) => {
   )
   const opened = await openCheckpoint(note, { ...did, verificationMethod }, NaN)
   if (!isInForce(events, opened.key, Date.now() / 1000))
-    throw new Error(`the log does not say that ${opened.key.id} is in force`)
+    throw new Error(`the log does not list ${opened.key.id} as in force`)
   return opened
 }
 

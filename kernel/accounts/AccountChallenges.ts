@@ -63,7 +63,7 @@ export class AccountChallenges extends Context.Service<
 
       const make: AccountChallenges["Service"]["make"] = Effect.fnUntraced(function* (purpose, host, account) {
         if (!canSign(account)) return "an account (G…), or a contract account (C…), is required"
-        if (!hostForm.test(host)) return "the Host header is no name"
+        if (!hostForm.test(host)) return "the Host header is not a host name"
         const expiresAt = new Date((yield* Clock.currentTimeMillis) + lifeMillis)
         const until = `until ${expiresAt.toISOString()} by ${Base64Url.encode(crypto.randomBytes(16))}`
         const text = `Tollkeeper at ${host}: ${account} ${purposes[purpose]} on ${network.id} ${until}`
@@ -76,18 +76,21 @@ export class AccountChallenges extends Context.Service<
         const [, ofHost, ofAccount, ofPurpose, ofNetwork, until, , given] =
           challenge.length > challengeLengthMax ? [] : (challengeForm.exec(challenge) ?? [])
         const text = challenge.slice(0, challenge.lastIndexOf(" "))
-        if (given === undefined || !isSeal("challenge", text, given)) return "this is no challenge of this facilitator"
-        if (ofHost !== host) return "this challenge was asked under another name of this facilitator; ask for a new one"
-        if (ofPurpose !== purposes[purpose]) return "this challenge was asked for another purpose; ask for a new one"
-        if (ofNetwork !== network.id) return "this challenge was asked on another network; ask for a new one"
+        if (given === undefined || !isSeal("challenge", text, given))
+          return "this facilitator did not issue this challenge"
+        if (ofHost !== host)
+          return "this challenge was requested under another name of this facilitator; request a new one"
+        if (ofPurpose !== purposes[purpose])
+          return "this challenge was requested for another purpose; request a new one"
+        if (ofNetwork !== network.id) return "this challenge was requested on another network; request a new one"
         if (ofAccount !== account) return "this challenge names another account"
         const left = Date.parse(until!) - (yield* Clock.currentTimeMillis)
         // A challenge with a longer life was made while a clock was ahead.
-        if (!(left > 0 && left <= leftMillisMax)) return "this challenge has ended; ask for a new one"
+        if (!(left > 0 && left <= leftMillisMax)) return "this challenge has expired; request a new one"
         if (yield* isSigned(account, challenge, signature)) return undefined
         return account.startsWith("C")
           ? "the account's contract does not accept this authorization for this challenge"
-          : "the signature is not this account's over this challenge, as a message of SEP-53, in base64"
+          : "the signature is not this account's SEP-53 signature of this challenge, in base64"
       })
 
       return AccountChallenges.of({ make, errorOf })

@@ -167,8 +167,8 @@ const makeFollower = Effect.fnUntraced(function* (replica: string, { keys, statu
       revision = newest
       const { changes, fault } = status(revision)
       yield* fault === null
-        ? Effect.logInfo(`keys were read again, as another replica was asked to: ${changes}`)
-        : Effect.logWarning(`keys were not read again, as another replica was asked to: ${fault}`)
+        ? Effect.logInfo(`reread the keys, because another replica was asked to: ${changes}`)
+        : Effect.logWarning(`could not reread the keys, which another replica was asked to do: ${fault}`)
       return yield* announce
     }
     if (unrecorded.size > 0) return yield* Effect.asVoid(record({ part: allParts, name: "", withoutOverlap: false }))
@@ -197,8 +197,8 @@ const makeFollower = Effect.fnUntraced(function* (replica: string, { keys, statu
 const unrecordedOf = (error: SqlError.SqlError) =>
   new ReplicasBehind({
     message:
-      `the keys hold here, and the other replicas do not see them: the database does not answer (${error.message}); ` +
-      "this replica tries again, and so can you"
+      `the keys are in force only on this replica: the database does not answer (${error.message}); ` +
+      "this replica retries, and you can retry too"
   })
 
 export class KeyRevisions extends Context.Service<
@@ -241,7 +241,7 @@ export class KeyRevisions extends Context.Service<
         if (taken.refusal !== undefined)
           return yield* new SettingsRefused({
             path: taken.refusal.path,
-            message: `${taken.refusal.message}; nothing changed: the keys that were read before still count`
+            message: `${taken.refusal.message}; nothing changed: the previous keys stay in force`
           })
         const replicas = yield* Effect.mapError(replicasAt(taken.revision), unrecordedOf)
         const own: ReplicaKeys = { ...sources.status(taken.revision), replica }

@@ -9,7 +9,7 @@ const listed = (names: ReadonlyArray<string>): string => [...new Set(names.map(s
 
 /** The reason why a replica is behind the replica that was asked; undefined if it is not behind. */
 export const replicaFault = (asked: ReplicaKeys, other: ReplicaKeys): string | undefined => {
-  if (other.revision < asked.revision) return "has not read its sources again"
+  if (other.revision < asked.revision) return "has not reread its sources"
   if (other.fault !== null) return `kept its former keys: ${other.fault}`
   const lacked = asked.inForce.filter((name) => !other.inForce.includes(name))
   const extra = other.inForce.filter((name) => !asked.inForce.includes(name))

@@ -82,7 +82,7 @@ export const reconciler = Effect.fnUntraced(function* <E, R>(
     const [why, now] = [errorMessage(error), yield* monotonicMillis]
     if (failing?.why === why && now - failing.saidAt < repeatMillis) return
     failing = { why, saidAt: now }
-    yield* Effect.logWarning(`turn of ${spec.id} failed, the next one tries again`, error)
+    yield* Effect.logWarning(`turn of ${spec.id} failed; the next one retries`, error)
   })
   const succeeded = Effect.gen(function* () {
     if (stoppedBy !== undefined && (yield* endOutage(supervisor, stoppedBy))) stoppedBy = undefined

@@ -141,7 +141,7 @@ const verifyMovements = (claims: Claims, view: LedgerView, wrong: Wrong): void =
     // The sponsor's own transactions fund channels; they involve only our accounts.
     if (attempt === undefined && settlement === undefined) continue
     for (const { from, to } of transfers) {
-      if (from === source || to === source) wrong("never party", innerHash, "an account of ours paid or was paid")
+      if (from === source || to === source) wrong("never party", innerHash, "one of our accounts paid or was paid")
     }
     const isEnd = (settlement?.ended_by ?? innerHash) === innerHash
     if (isEnd && settlement?.state === "settled" && transfers.length !== (settlement.moved === "0" ? 0 : 1))
@@ -159,10 +159,10 @@ const verifyEnd = (settlement: SettlementClaim, landed: ReadonlyArray<LedgerEntr
   // Its number was used, and no transaction of it was seen: only the reservation is booked.
   if (entry === undefined && state === "failed" && settlement.ended_by === null) return
   if (entry === undefined)
-    return wrong("has the ledger's word", id, `is ${state}, and the ledger knows none of its transactions`)
+    return wrong("has the ledger's word", id, `is ${state}, but the ledger shows none of its transactions`)
   const isPaid = entry.innerHash === (settlement.ended_by ?? settlement.inner_hash) && entry.succeeded
-  if (state === "settled" && !isPaid) wrong("settled", id, "the ledger did not carry its payment out")
-  if (state === "failed" && isPaid) wrong("failed", id, "the ledger carried its payment out")
+  if (state === "settled" && !isPaid) wrong("settled", id, "its payment did not succeed on the ledger")
+  if (state === "failed" && isPaid) wrong("failed", id, "its payment succeeded on the ledger")
   if (BigInt(entry.ledger) !== settlement.ledger)
     wrong("ledger", id, `recorded ${settlement.ledger}, landed in ${entry.ledger}`)
   if (entry.feeChargedStroops !== settlement.fee_charged_stroops)
@@ -172,7 +172,7 @@ const verifyEnd = (settlement: SettlementClaim, landed: ReadonlyArray<LedgerEntr
     entry.source !== settlement.channel ||
     entry.sequence !== settlement.channel_sequence
   ) {
-    wrong("accounts", id, "sponsor, channel or sequence number are not those recorded")
+    wrong("accounts", id, "sponsor, channel or sequence number differ from the record")
   }
   verifyMovement(settlement, entry, wrong)
 }

@@ -124,7 +124,7 @@ export const networksSection = (
   const fields: Record<string, Setting<any>> = { ...ownKeys }
   for (const keys of contributed) {
     for (const [key, setting] of Object.entries(keys.fields)) {
-      if (key in fields) throw new Error(`networks.<id>.${key} is contributed by ${keys.owner}, and taken`)
+      if (key in fields) throw new Error(`networks.<id>.${key} is already contributed by ${keys.owner}`)
       fields[key] = setting
     }
   }
@@ -215,10 +215,10 @@ const readRpc = (
     .filter((url) => url !== "")
   const rpcUrls = rpc_urls.length > 0 ? rpc_urls : given
   const wrong = rpcUrls.findIndex((url) => !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-  if (wrong >= 0) return `endpoint ${wrong + 1} is no http(s) URL`
+  if (wrong >= 0) return `endpoint ${wrong + 1} is not an http(s) URL`
   const rpcHeaders = readRpcHeaders(textOf(rpc_headers_env))
   if (typeof rpcHeaders === "number")
-    return `line ${rpcHeaders} of ${rpc_headers_env} is no header; give one "name: value" a line`
+    return `line ${rpcHeaders} of ${rpc_headers_env} is not a header; give one "name: value" a line`
   return { rpcUrls, rpcHeaders }
 }
 

@@ -28,8 +28,8 @@ export const networkSecuritySection = section("network_security", "Names and add
     max: 300_000,
     unit: "ms",
     doc:
-      "Agent tools: timeout of a call that carries a payment, including verify and settle; the body of an HTTP " +
-      "answer has nine tenths of it."
+      "Agent tools: timeout of a call that carries a payment, including verify and settle; reading an HTTP " +
+      "body may take nine tenths of it."
   }),
   confirm_timeout_ms: integer({
     default: 12_000,

@@ -50,7 +50,7 @@ export const remoteSignerIssue = ({ key, kind, region, url }: RemoteSignerSettin
   if (given === null || (given === undefined && (kind === "https" || kind === "vault-transit")))
     return "url must be the https address of the signer"
   if (given !== undefined && given.protocol !== "https:" && !(given.protocol === "http:" && isLoopback(given.hostname)))
-    return "url must be https; plain http is for this machine alone"
+    return "url must be https; plain http is only for this machine"
   if (key === "" && kind !== "https") return `key must name the key that ${kind} holds`
   if (kind === "aws-kms" && !/^[a-z0-9-]+$/.test(region)) return "region must name the region of the key"
   if (kind === "gcp-kms" && !/^projects\/[^/?#]+(\/[A-Za-z]+\/[^/?#]+)*\/cryptoKeyVersions\/[0-9]+$/.test(key))

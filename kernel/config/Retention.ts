@@ -7,7 +7,7 @@ import { Settings } from "./Settings.ts"
 const daysMin = 30
 const daysMax = 36_500
 
-export const retentionSection = section("retention", "How long what has ended is kept.", {
+export const retentionSection = section("retention", "How long ended records are kept.", {
   settlement_days: integer({
     default: 400,
     min: daysMin,

@@ -15,8 +15,8 @@ export const serverSection = section("server", "The facilitator's listener.", {
   allowed_hosts: list(Schema.String, {
     default: [],
     doc:
-      "Host headers that this facilitator is called by, besides this machine's: those of a proxy in front. " +
-      "Challenges are issued and accepted for these alone; a loopback listener answers these alone."
+      "Host headers that callers use in addition to this machine's: those of a proxy in front. " +
+      "Challenges are issued and accepted only for these; a loopback listener answers only these."
   }),
   allowed_origins: origins({
     doc:

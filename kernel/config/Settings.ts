@@ -75,7 +75,8 @@ const makeSettings = (
   const section = Effect.fnUntraced(function* <A>(section: Section<A>): Effect.fn.Return<A, SettingsRefused> {
     const plugin = yield* CurrentPlugin
     const refuse = (message: string) => new SettingsRefused({ path: section.name, message })
-    if (!isDeclared(section.name)) return yield* refuse(`claimed by ${plugin}, and declared in no plugin's settings`)
+    if (!isDeclared(section.name))
+      return yield* refuse(`claimed by ${plugin}, but not declared in any plugin's settings`)
     const owner = owners.get(section.name) ?? plugin
     if (owner !== plugin) return yield* refuse(`belongs to ${owner}, claimed by ${plugin}`)
     owners.set(section.name, plugin)

@@ -119,7 +119,7 @@ const warnOfFewConnections = Effect.fnUntraced(function* (sql: SqlClient.SqlClie
   if (row === undefined || row.max - row.others >= connectionsMax) return
   yield* Effect.logWarning(
     `the database server admits ${row.max} connections and ${row.others} of them are in use, so this process cannot ` +
-      `open the ${connectionsMax} of database.max_connections; it works with those it gets. ` +
+      `open the ${connectionsMax} of database.max_connections; it continues with fewer. ` +
       `Raise the server's max_connections, or give each replica fewer`
   )
 })

@@ -86,7 +86,7 @@ export const pending = (
       const refuse = (message: string) => new MigrationRefused({ owner, migration: `${id} ${name}`, message })
       const file = byId.get(id)
       if (file === undefined)
-        return yield* refuse("ran here, but this program does not know it: the program is older than the database")
+        return yield* refuse("ran here, but this program does not contain it: the program is older than the database")
       if (file.name !== name) return yield* refuse(`ran under this name, the file is now ${file.name}`)
       if (file.checksum !== checksum) return yield* refuse("was edited after it ran; write a new migration instead")
     }
@@ -174,7 +174,7 @@ export const run = Effect.fn("Migrations.run")(
       Effect.catchTag("FileFailed", ({ cause, migration }) => {
         const reported = `migration ${owner}/${migration}: ${errorMessage(cause)}`
         const message = isSerializationConflict(cause)
-          ? `${reported}, after ${triesMax} tries beside what else uses its tables`
+          ? `${reported}, after ${triesMax} tries while other sessions used its tables`
           : reported
         return Effect.fail(new MigrationFailed({ owner, migration, message }))
       })

@@ -19,7 +19,7 @@ export const connectErrorMessage = (error: unknown): string => {
   const words = errorMessage(error)
   const code = String(field(root, "code") ?? "")
   if (authenticationCode.test(code) || authenticationWords.test(words))
-    return `the database does not let this user in (${words}); correct the user and the password in DATABASE_URL`
+    return `the database rejects this user (${words}); correct the user and the password in DATABASE_URL`
   if (systemCode.test(code) || !SqlError.isSqlError(error) || code === "")
     return (
       `the database does not answer (${words}); start the PostgreSQL that DATABASE_URL names, or set DATABASE_URL ` +

@@ -4,7 +4,7 @@ import { diskReserveBytes } from "../platform/DiskSpace.ts"
 
 export const databaseSection = section(
   "database",
-  "The SQL client. DATABASE_URL names the server; without it the embedded database is used, if asked for by folder.",
+  "The SQL client. DATABASE_URL names the server; without it, the embedded database is used if its folder is set.",
   {
     embedded_folder: text({
       default: "",
@@ -32,7 +32,7 @@ export const databaseSection = section(
       min: 2,
       max: 500,
       doc:
-        "Connections to a server at most; half of them for anything but payments. A server that admits fewer is " +
+        "Maximum connections to a server; at most half serve other work than payments. A server that admits fewer is " +
         "not an error."
     }),
     connection_wait_ms: integer({
@@ -74,7 +74,7 @@ export const databaseSection = section(
       default: "",
       doc:
         "URL of a streaming replica for reads of discovery and analytics, without a password; use " +
-        "DATABASE_READ_URL: that one wins."
+        "DATABASE_READ_URL, which takes precedence."
     }),
     read_lag_max_ms: integer({
       default: 10_000,

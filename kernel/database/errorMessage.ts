@@ -20,5 +20,5 @@ export const rootCause = (error: unknown): unknown => {
 /** The database's own message of an error. */
 export const errorMessage = (error: unknown): string => {
   const reported = field(rootCause(error), "message")
-  return typeof reported === "string" && reported !== "" ? reported.replace(/\s+/g, " ") : "no word of why"
+  return typeof reported === "string" && reported !== "" ? reported.replace(/\s+/g, " ") : "no details"
 }

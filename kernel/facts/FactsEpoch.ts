@@ -123,7 +123,7 @@ export const beginEpoch = Effect.fnUntraced(function* (
   yield* rememberEpochs(sql, begun[0]!.epoch)
   // A new database has no facts that an epoch could end.
   if (begun[0]!.begins === 0n && seen.position === 0n) return
-  yield* Effect.logInfo("the journal of facts begins a new epoch: its database is served anew").pipe(
+  yield* Effect.logInfo("the journal of facts begins a new epoch: its database server changed").pipe(
     Effect.annotateLogs({ commonUpTo: String(begun[0]!.begins) })
   )
 })

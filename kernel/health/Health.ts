@@ -184,7 +184,7 @@ export const routes = Layer.effectDiscard(
     })
     yield* addRoutes(processRoutes, [
       route(probe("/health", "health", "Alias of /health/live.", alive), live),
-      route(probe("/health/live", "live", "The process lives.", alive), live),
+      route(probe("/health/live", "live", "The process is running.", alive), live),
       route(
         probe("/health/ready", "ready", "Whether the database answers; the state of search, plugins and drivers.", {
           200: { description: "Ready.", body: Readiness },

@@ -18,7 +18,7 @@ export const slowWrongKeys =
                 errorBody(
                   request.url.split("?", 1)[0]!,
                   "rate_limited",
-                  "too many bearer keys from this address that are not listed"
+                  "too many unlisted bearer keys from this address"
                 ),
                 { status: 429, headers: { "retry-after": String(wait) } }
               )

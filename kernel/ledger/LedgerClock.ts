@@ -145,7 +145,7 @@ const makeFollower = Effect.gen(function* () {
     } else {
       paces.forget()
       skew.forget()
-      yield* Effect.logWarning("the ledger continues from another head than the last one seen").pipe(
+      yield* Effect.logWarning("the ledger continues from a head that differs from the last one seen").pipe(
         Effect.annotateLogs({ from: before.newest.sequence, to: belief.newest.sequence })
       )
     }
@@ -270,7 +270,7 @@ const makeCatchUp = Effect.fnUntraced(function* <E>(poll: Effect.Effect<void, E>
 
 const currentOf = ({ isFresh, time }: LedgerStatus): Effect.Effect<LedgerTime, LedgerUnavailable> => {
   if (time !== undefined && isFresh) return Effect.succeed(time)
-  const message = time === undefined ? "no ledger is known yet" : "the ledger does not advance"
+  const message = time === undefined ? "no ledger has been read yet" : "the ledger does not advance"
   return Effect.fail(new LedgerUnavailable({ operation: "getLatestLedger", message }))
 }
 

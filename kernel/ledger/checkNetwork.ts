@@ -13,11 +13,11 @@ type Checked = { readonly endpoint: number; readonly state: string }
  */
 const sentenceOf = (wrong: ReadonlyArray<Checked>, all: number): string => {
   const which = wrong.map(({ endpoint, state }) => `endpoint ${endpoint + 1} of ${all} is ${state}`).join(", ")
-  const follows = wrong.length === all ? "settle is busy until one is right" : "the others are used"
+  const follows = wrong.length === all ? "settle is busy until one is usable" : "the others are used"
   const isWrong = wrong.some(({ state }) => state !== "unreachable")
   const remedy = isWrong
     ? "set rpc_urls to endpoints of the network that is served"
-    : "check the address and the way there, or set others"
+    : "check the address and the network route, or set other endpoints"
   return `ledger RPC: ${which}; ${follows}; ${remedy} (networks.<id>.rpc_urls)`
 }
 

@@ -231,7 +231,7 @@ const makeEntries = ({ ask, askWhich }: Pick<Endpoints, "ask" | "askWhich">) => 
     for (const entry of answer.entries ?? []) {
       const data = decodeWith(xdr.LedgerEntryData.schema, entry.xdr)
       const account = data === undefined ? undefined : readAccount(data)
-      if (account === undefined) return yield* contradiction("getLedgerEntries", "an entry that is no account")
+      if (account === undefined) return yield* contradiction("getLedgerEntries", "an entry that is not an account")
       found.set(account.address, account)
     }
     return { latestLedger: answer.latestLedger, accounts: found }

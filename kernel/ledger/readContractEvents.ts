@@ -52,7 +52,7 @@ export const readContractEvents = (ask: Ask) =>
         if (one.contractId !== contract || one.ledger < fromLedger)
           return yield* contradiction("an event that was not asked for")
         const event = eventOf(one)
-        if (event === undefined) return yield* contradiction("an event that is no XDR")
+        if (event === undefined) return yield* contradiction("an event that is not XDR")
         events.push({ ledger: one.ledger, event })
       }
       if ((answer.events ?? []).length < pageMax) return { latestLedger, events }

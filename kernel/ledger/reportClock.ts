@@ -19,7 +19,7 @@ export const reportClock = Effect.gen(function* () {
     const distrusted = yield* rpc.distrusted
     const errors = [
       ...distrusted.map((endpoint) => `endpoint ${endpoint + 1} contradicts another endpoint about settlements`),
-      ...(time === undefined ? ["no ledger is known yet"] : isFresh ? [] : ["the ledger does not advance"]),
+      ...(time === undefined ? ["no ledger has been read yet"] : isFresh ? [] : ["the ledger does not advance"]),
       ...(isSkewed ? ["this machine's clock and the ledger's differ"] : [])
     ]
     return {

@@ -62,7 +62,7 @@ export const coreReasons = [
   },
   {
     reason: "invalid_x402_version",
-    check: "x402Version is 2, twice",
+    check: "both x402Version members are 2",
     status: 200,
     sentence: "The payment is not of x402 version 2.",
     remedy: "Send x402Version 2."
@@ -93,16 +93,16 @@ export const coreReasons = [
     reason: "requirements_mismatch",
     check: "accepted equals the requirements",
     status: 200,
-    label: "Other terms than asked for",
-    sentence: "The buyer signed other terms than the seller asks for.",
-    remedy: "Ask for the terms again, and sign those."
+    label: "Terms do not match",
+    sentence: "The terms that the buyer signed differ from the seller's.",
+    remedy: "Request the terms again and sign them."
   },
   {
     reason: "invalid_ledger_asset_not_allowed",
     check: "the asset is listed in the settings",
     status: 200,
     label: "Asset not accepted",
-    sentence: "The asset is not among those that this facilitator accepts.",
+    sentence: "This facilitator does not accept the asset.",
     remedy: "Use an asset of `GET /supported`, or list it in the settings."
   },
   {
@@ -128,7 +128,7 @@ export const coreReasons = [
   },
   {
     reason: "settle_ledger_temporarily_unavailable",
-    check: "a channel and a place among the open settlements are free",
+    check: "a channel is free and fewer settlements are open than the limit",
     status: 503,
     label: "Channels in use",
     sentence: "Every channel was in use; the same payment may be sent again.",
@@ -144,27 +144,27 @@ export const coreReasons = [
   },
   {
     reason: "settle_ledger_transaction_status_unknown",
-    check: "the ledger has spoken",
+    check: "the ledger has confirmed an outcome",
     status: 200,
     label: "Outcome not known yet",
     sentence: "The outcome is not known yet; ask again with the same payment.",
-    remedy: "Send the same payment again; never ask for a second one meanwhile."
+    remedy: "Send the same payment again; do not request a second one until then."
   },
   {
     reason: "settle_ledger_transaction_failed",
     check: "the transaction succeeded on the ledger",
     status: 200,
     label: "Failed on the ledger",
-    sentence: "The ledger took the transaction and it failed; no money moved.",
-    remedy: "Read the message; the buyer signs a new payment once the cause is gone."
+    sentence: "The transaction failed on the ledger; no money moved.",
+    remedy: "Fix the cause in the message, then have the buyer sign a new payment."
   },
   {
     reason: "settle_ledger_transaction_expired",
     check: "the transaction was included before its bound",
     status: 200,
     label: "Signature expired",
-    sentence: "The buyer's signature ended before the ledger took it; no money moved. Ask again.",
-    remedy: "The buyer signs a new payment."
+    sentence: "The buyer's signature expired before the ledger included it; no money moved.",
+    remedy: "Have the buyer sign a new payment."
   },
   {
     reason: "settle_ledger_authorization_spent",
@@ -172,7 +172,7 @@ export const coreReasons = [
     status: 200,
     label: "Signature already used",
     sentence: "The buyer's signature was used by another transaction.",
-    remedy: "An explorer shows the transaction that used it; the buyer signs a new payment."
+    remedy: "Look up the transaction that used it in an explorer, then have the buyer sign a new payment."
   },
   {
     reason: "settle_ledger_already_settled",
@@ -180,7 +180,7 @@ export const coreReasons = [
     status: 200,
     label: "Already settled",
     sentence: "The payment was settled and delivered before.",
-    remedy: "Pay nothing: `GET /settlements` has the transaction, and the seller's Idempotency-Key repeats the answer."
+    remedy: "Do not pay again: `GET /settlements` has the transaction; the seller's Idempotency-Key repeats the answer."
   },
   {
     reason: "unauthorized",
@@ -191,21 +191,21 @@ export const coreReasons = [
   },
   {
     reason: "request_too_large",
-    check: "the body is within its bound",
+    check: "the body is within its size limit",
     status: 413,
     sentence: "The body is larger than the limit."
   },
   {
     reason: "rate_limited",
-    check: "the principal is within its rate",
+    check: "the principal is within its rate limit",
     status: 429,
-    sentence: "The caller sent more than its rate allows."
+    sentence: "The caller exceeded its rate limit."
   },
   {
     reason: "internal_error",
     check: "no internal error",
     status: 500,
-    sentence: "The facilitator made an error; the payment may be sent again."
+    sentence: "The facilitator failed with an internal error; the payment may be sent again."
   }
 ] as const satisfies ReadonlyArray<RefusalRow>
 

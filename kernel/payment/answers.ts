@@ -46,7 +46,7 @@ const stateText = (record: SettlementRecord): string => {
     case "submitted":
       return "is still open"
     case "unresolved":
-      return "has an outcome that is not known"
+      return "has an unknown outcome"
   }
 }
 
@@ -81,7 +81,7 @@ export const unadopted = (refused: Refusal, adopted: Adopted | undefined): Refus
     case "Forgotten":
       return {
         ...refused,
-        message: `${refused.message}; whether it was used before is older than what the ledger's nodes show`
+        message: `${refused.message}; the ledger's nodes do not reach back far enough to show whether it was used`
       }
     default:
       return refused.authorizationSpent === true ? spent("the authorization was used in another transaction") : refused
@@ -92,7 +92,7 @@ export const unadopted = (refused: Refusal, adopted: Adopted | undefined): Refus
 export const unclaimed = ({ payer }: Refusal): Refusal =>
   refusal(
     "settle_ledger_already_settled",
-    "the authorization was settled, and the record of its caller was lost; this facilitator's operator can give it",
+    "the authorization was settled, but its caller's record was lost; ask this facilitator's operator to assign it",
     payer
   )
 
@@ -156,14 +156,14 @@ export const beingDelivered = (record: SettlementRecord): Extract<SettleAnswer, 
   _tag: "Pending",
   payer: record.payer,
   transaction: hashOf(record),
-  why: "the payment is settled, and another request is given its success; ask again with the same payment"
+  why: "the payment is settled, and another request is receiving its success; send the same payment again"
 })
 
 /** Verify: the ledger no longer shows the settlement's outcome. Settle answers the same, with the hash. */
 export const outcomeUnknown = ({
   payer,
   transaction,
-  why = "the payment was submitted and its outcome is not known; an operator has to find it out"
+  why = "the payment was submitted and its outcome is not known; an operator must resolve it"
 }: Extract<SettleAnswer, { readonly _tag: "Pending" }>): Refusal => ({
   ...refusal("settle_ledger_transaction_status_unknown", why, Option.some(payer)),
   transaction

@@ -57,7 +57,7 @@ export const refusedAuthorization = (
 
 /** Why we restore no entries for a payment, with the cost if the node reports it. */
 export const explainRestore = ({ restoreStroops }: Extract<SimulationAnswer, { _tag: "RestoreRequired" }>): string =>
-  "entries of the ledger are archived, and this network restores them only in a transaction of their own" +
+  "entries of the ledger are archived, and this network restores them only in a separate transaction" +
   (restoreStroops === undefined ? "" : `, for ${restoreStroops} stroops`)
 
 /** Why we do not pay to restore a payment's entries: the cost and the ceiling. */

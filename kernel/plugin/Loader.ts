@@ -45,7 +45,10 @@ export const select = (
       if (plugin === undefined)
         return yield* new ProfileRefused({ plugin: id, message: `no such plugin${suggestionSuffix(id, byId.keys())}` })
       if (neededBy !== undefined && !catalogue.drivers.has(id) && !profile.includes(id)) {
-        return yield* new ProfileRefused({ plugin: neededBy, message: `needs ${id}, which the profile leaves out` })
+        return yield* new ProfileRefused({
+          plugin: neededBy,
+          message: `needs ${id}, which the profile does not enable`
+        })
       }
       if (selected.has(id)) continue
       selected.add(id)

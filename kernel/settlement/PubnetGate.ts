@@ -41,13 +41,13 @@ const settingErrors = Effect.fnUntraced(function* () {
     onSome: (secret) => Redacted.value(secret).replaceAll(/[\s,]/g, "")
   })
   const own = [
-    ...(network.developmentAutoFund ? [`${at}.development_auto_fund must be false; the sponsor is yours to fund`] : []),
+    ...(network.developmentAutoFund ? [`${at}.development_auto_fund must be false; fund the sponsor yourself`] : []),
     ...(values?.fee_ceilings_calibrated === true
       ? []
-      : [`${at}.fee_ceilings_calibrated must be true; measure what payments cost on pubnet, then say so`]),
+      : [`${at}.fee_ceilings_calibrated must be true; measure the cost of payments on pubnet, then set it`]),
     ...(ceilings.length > 0
       ? []
-      : [`${at}.fees names no ceilings; set fees.<scheme>.max_resource_fee_stroops and beside it what you measured`]),
+      : [`${at}.fees sets no ceilings; set the measured ones, such as fees.<scheme>.max_resource_fee_stroops`]),
     ...(keys === "" ? [noKeys(apiKeysEnv)] : []),
     ...(Option.isNone(settings.secret("DATABASE_URL")) ? [noDatabase] : [])
   ]

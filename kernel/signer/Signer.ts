@@ -123,7 +123,7 @@ const isChannelOfOurs = (vault: Accounts, address: string): boolean =>
 
 const signAs = ({ vault }: House, address: string, hash: Uint8Array) =>
   Effect.flatMap(vault.sign(address, hash), (signed) =>
-    signed === undefined ? refuse("asked to sign as an account that is not ours") : Effect.succeed(signed)
+    signed === undefined ? refuse("asked to sign for an account that is not ours") : Effect.succeed(signed)
   )
 
 const wrap = Effect.fnUntraced(function* (
@@ -148,7 +148,7 @@ const wrap = Effect.fnUntraced(function* (
 const signSettlement = Effect.fnUntraced(function* (house: House, request: SettlementToSign) {
   const { crypto, network, networkId, ourKeys, sponsors, vault } = house
   const { channel, inclusionStroops, scheme, transaction } = request
-  if (!isChannelOfOurs(vault, channel)) return yield* refuse("a settlement on an account that is no channel")
+  if (!isChannelOfOurs(vault, channel)) return yield* refuse("a settlement on an account that is not a channel")
   const preimage = request.preimage && { preimage: request.preimage, hash: crypto.sha256(request.preimage) }
   const error =
     settlementError(transaction, channel, preimage?.hash) ??
@@ -181,7 +181,7 @@ const signAuthorization = Effect.fnUntraced(function* (
 const signCancel = Effect.fnUntraced(function* (house: House, request: SettlementToSign) {
   const { channel, inclusionStroops, scheme, transaction } = request
   if (!isChannelOfOurs(house.vault, channel) || sourceOf(transaction) !== channel)
-    return yield* refuse("a no-op on an account that is no channel")
+    return yield* refuse("a no-op on an account that is not a channel")
   const [operation] = transaction.operations
   const harmless =
     transaction.operations.length === 1 &&
@@ -315,7 +315,7 @@ const settlementError = (transaction: Transaction, channel: string, signer?: Uin
   if (transaction.operations.length !== 1 || operation === undefined)
     return "a settlement with other than one operation"
   if (operation.sourceAccount != null) return "a settlement whose operation has a source"
-  if (invokedBy(operation) === undefined) return "a settlement that is no contract call"
+  if (invokedBy(operation) === undefined) return "a settlement that is not a contract call"
   if (resourceFeeOf(transaction) === undefined) return "a settlement without resource data"
   // The source is one of our channels: such an entry would act in its name.
   return authOf(operation).some(actsAsSource) ? "a settlement that acts as its own source" : undefined
@@ -353,15 +353,15 @@ const conditionError = (transaction: Transaction, signer?: Uint8Array): string |
 /** The error of one of the sponsor's own operations, if any; accounts that have to sign it are collected. */
 const sponsorError = (operation: Operation, vault: Accounts, signing: Array<string>): string | undefined => {
   const read = readSponsorOperation(operation)
-  if (read === undefined) return "an operation the sponsor has no business with"
+  if (read === undefined) return "an operation that the sponsor never signs"
   const isChannel = (address: string) => vault.channels.includes(address)
   const isOwn = read.source === undefined
   const chore = read.operation
   switch (chore._tag) {
     case "Create":
-      return isOwn && isChannel(chore.account) ? undefined : "a new account that is no channel of ours"
+      return isOwn && isChannel(chore.account) ? undefined : "a new account that is not one of our channels"
     case "Fund":
-      return isOwn && isChannel(chore.account) ? undefined : "a payment that does not fund a channel of ours"
+      return isOwn && isChannel(chore.account) ? undefined : "a payment that does not fund one of our channels"
     case "Merge":
       signing.push(chore.account)
       return isChannelOfOurs(vault, chore.account) && chore.into === vault.sponsor

@@ -108,7 +108,7 @@ const openRemote = (values: NonNullable<Network["Service"]["sponsorSigner"]>, cr
     openRemoteAccount(values, crypto),
     ({ message }) =>
       new VaultRefused({
-        message: `${message}; see to the signer that networks.<id>.sponsor_signer or .channel_signers names`
+        message: `${message}; check the signer that networks.<id>.sponsor_signer or .channel_signers names`
       })
   )
 

@@ -101,7 +101,7 @@ const namingError = (
 ): string | undefined => {
   const rest = [encodeInvoked(without(call, position)), ...others.map((entry) => othersBytes(entry, call, position))]
   return rest.some((bytes) => holdsAny(bytes, ourKeys))
-    ? "an authorization of a call that names an account of ours elsewhere"
+    ? "an authorization of a call that uses one of our accounts elsewhere"
     : undefined
 }
 
@@ -119,7 +119,7 @@ export const checkAuthorization = (
   const rule = allowed.find(
     (candidate) => candidate.contract === contract && candidate.functionName === symbolText(call.functionName)
   )
-  if (rule === undefined) return { problem: "the authorization is for a call that no scheme has named" }
+  if (rule === undefined) return { problem: "the authorization is for a call that no scheme declares" }
   const sponsor = sponsors.find((one) => isAddress(call.args[rule.position], one))
   if (sponsor === undefined) return { problem: "the authorization is for a call without the sponsor" }
   const error = namingError(call, authOf(operation), rule.position, ourKeys)
@@ -179,7 +179,7 @@ export const settlementNamingIssue = (
   crypto: Crypto["Service"],
   networkId: Uint8Array
 ): string | undefined => {
-  const named = "a settlement that names an account of ours"
+  const named = "a settlement that uses one of our accounts"
   if (!holdsAny(encodeOperation(operation), ourKeys)) return undefined
   const call = invokedBy(operation)
   if (call === undefined) return named

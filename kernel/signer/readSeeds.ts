@@ -39,7 +39,7 @@ const seedOf = (secret: Redacted.Redacted, what: string): Effect.Effect<Seed, Va
   StrKey.isValidEd25519SecretSeed(Redacted.value(secret))
     ? Effect.sync(() => Redacted.make(StrKey.decodeEd25519SecretSeed(Redacted.value(secret))))
     : Effect.fail(
-        new VaultRefused({ message: `${what} is no secret seed; set it to 56 letters and digits that begin with S` })
+        new VaultRefused({ message: `${what} is not a secret seed; set it to 56 letters and digits that begin with S` })
       )
 
 const seedsOf = (secrets: ReadonlyArray<Redacted.Redacted>, what: string) =>

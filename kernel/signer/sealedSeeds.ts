@@ -49,11 +49,11 @@ export const openSeeds = (
   passphrase: Redacted.Redacted
 ): SealedSeeds | string => {
   const file = Option.getOrUndefined(decodeSealed(text))
-  if (file === undefined) return "it is no file of sealed seeds; `tollkeeper keys seal` makes one"
+  if (file === undefined) return "it is not a file of sealed seeds; make one with `tollkeeper keys seal`"
   const key = crypto.scrypt(encoder.encode(Redacted.value(passphrase)), bytesOf(file.salt), file.cost)
   const opened = key && crypto.aes256GcmOpen(key, bytesOf(file.nonce), bytesOf(file.sealed), bytesOf(file.tag))
   const seeds = opened && Option.getOrUndefined(decodeSeeds(new TextDecoder().decode(opened)))
-  if (seeds === undefined) return "it does not open with this passphrase"
+  if (seeds === undefined) return "this passphrase does not decrypt it"
   const redacted = (list: ReadonlyArray<string>) => list.map((seed) => Redacted.make(seed))
   return {
     sponsor: redacted(seeds.sponsor),

@@ -69,7 +69,7 @@ export const addBadgeRoutes = Effect.gen(function* () {
     badgeKinds.map((kind) =>
       route(routes.badge(kind), (request) =>
         Effect.catch(badge(kind, request), (error) =>
-          Effect.as(Effect.logError("a badge could not ask the database", error), temporarilyUnavailable)
+          Effect.as(Effect.logError("a badge could not read the database", error), temporarilyUnavailable)
         )
       )
     )

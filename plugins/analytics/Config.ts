@@ -9,7 +9,7 @@ const analytics = section("analytics", "Operator analytics.", {
     default: false,
     doc: "Replace each payer's and recipient's address with a pseudonym in responses; hashes and URLs stay."
   }),
-  default_page_size: integer({ default: 50, min: 1, max: 1_000, doc: "Items of a list without `limit`." }),
+  default_page_size: integer({ default: 50, min: 1, max: 1_000, doc: "Default number of items of a list." }),
   max_page_size: integer({
     default: 200,
     min: 1,
@@ -22,7 +22,7 @@ const analytics = section("analytics", "Operator analytics.", {
     max: 36_500,
     unit: "days",
     doc:
-      "Days that settlements are kept: lists and a resource's all-time figures reach as far back; sums and boards " +
+      "Days that settlements are kept: lists and a resource's all-time figures reach back this far; sums and boards " +
       "are permanent."
   })
 })

@@ -118,7 +118,7 @@ export class ReportRunner extends Context.Service<
               : yield* inTurn(running, (body) => listed(request, body))
           }).pipe(
             Effect.catchTag("SqlError", (error) =>
-              Effect.as(Effect.logError("a report could not ask the database", error), temporarilyUnavailable)
+              Effect.as(Effect.logError("a report could not read the database", error), temporarilyUnavailable)
             )
           )
         )

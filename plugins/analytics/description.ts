@@ -83,7 +83,7 @@ const own = <Declared extends Documented>(declared: Declared) => ({
   answers: {
     ...declared.answers,
     ...errors({
-      401: "No session of an account; `POST /dashboard/account` opens one.",
+      401: "No account session; open one with `POST /dashboard/account`.",
       404: "The account has received no payment here."
     })
   }
@@ -95,13 +95,13 @@ export const participants = (role: Role) => ({
     ...asset,
     min: Schema.optionalKey(filter("units", "At least, in atomic units of `asset`, which it requires.")),
     ...paging,
-    cursor: Schema.optionalKey(filter("place", "Of the page before, in place of `offset`."))
+    cursor: Schema.optionalKey(filter("place", "Cursor of the previous page, instead of `offset`."))
   }),
   one: get(`/${role}s/:address`, role, `One ${role}'s totals.`, Participant, { ...days, ...asset }, address),
   transactions: get(
     `/${role}s/:address/transactions`,
     `${role}Transactions`,
-    "Settlements of the address as payer or recipient.",
+    "Settlements with the address as payer or recipient.",
     SettlementRecords,
     { ...days, ...paging },
     address
@@ -121,7 +121,7 @@ export const overview = get("/overview", "overview", "Totals.", Overview, { ...d
 export const timeseries = get(
   "/overview/timeseries",
   "timeseries",
-  "Totals by hour or UTC day in which something happened, oldest first.",
+  "Totals by hour or UTC day, without empty ones, oldest first.",
   Timeseries,
   {
     ...days,
@@ -155,12 +155,14 @@ export const refusals = get(
     ...days,
     operation: exactly("operation"),
     reason: exactly("reason"),
-    key: Schema.optionalKey(filter("principal", "The label of a key; `anonymous`, or `none` without a listed one.")),
-    payer: Schema.optionalKey(filter("address", "Samples that name this payer, and their groups alone.")),
-    from: Schema.optionalKey(filter("time", "From this UTC day on.")),
+    key: Schema.optionalKey(
+      filter("principal", "The label of a key, `anonymous`, or `none` if no listed key was sent.")
+    ),
+    payer: Schema.optionalKey(filter("address", "Only samples with this payer, and their groups.")),
+    from: Schema.optionalKey(filter("time", "From this UTC day.")),
     to: Schema.optionalKey(filter("time", "Before this UTC day.")),
     limit: paging.limit,
-    cursor: Schema.optionalKey(filter("group", "Of the page before."))
+    cursor: Schema.optionalKey(filter("group", "Cursor of the previous page."))
   }
 )
 
@@ -213,22 +215,22 @@ export const settlements = get(
     origin: exactly("origin"),
     min: Schema.optionalKey(filter("units", "At least, in atomic units of `asset`.")),
     max: Schema.optionalKey(filter("units", "At most, in atomic units of `asset`.")),
-    from: Schema.optionalKey(filter("time", "From this time on, UTC.")),
+    from: Schema.optionalKey(filter("time", "From this time, UTC.")),
     to: Schema.optionalKey(filter("time", "Before this time, UTC.")),
-    sort: Schema.optionalKey(filter("sort", "Default newest; by amount only with `asset`.")),
+    sort: Schema.optionalKey(filter("sort", "Default newest; sorting by amount requires `asset`.")),
     limit: paging.limit,
-    cursor: Schema.optionalKey(filter("cursor", "Of the page before."))
+    cursor: Schema.optionalKey(filter("cursor", "Cursor of the previous page."))
   }
 )
 
-export const find = get("/find", "find", "What a hash, id, address, URL, name or key label leads to.", Found, {
-  q: filter("words", "The words, or the beginning of a hash or address.")
+export const find = get("/find", "find", "Finds a hash, id, address, URL, name or key label.", Found, {
+  q: filter("words", "Search words, or the beginning of a hash or address.")
 })
 
 export const sellerResources = get(
   "/sellers/:address/resources",
   "sellerResources",
-  "The resources that a recipient's newest settlements were for.",
+  "The resources paid for by a recipient's newest settlements.",
   Selling,
   {},
   address
@@ -237,13 +239,13 @@ export const sellerResources = get(
 export const pulse = get(
   "/pulse",
   "pulse",
-  "Sums and series of a range, beside the range of equal length before it.",
+  "Sums and series of a range and of the preceding range of equal length.",
   Pulse,
   {
-    from: Schema.optionalKey(filter("time", "Start, UTC; 30 days before `to` without it.")),
-    to: Schema.optionalKey(filter("time", "End, UTC; now without it.")),
+    from: Schema.optionalKey(filter("time", "Start, UTC; default 30 days before `to`.")),
+    to: Schema.optionalKey(filter("time", "End, UTC; default now.")),
     asset: Schema.optionalKey(
-      filter("asset", "Its settlements alone; without it all, and the amounts of the most frequent asset.")
+      filter("asset", "Only its settlements; default all, with the amounts of the most frequent asset.")
     )
   }
 )
@@ -252,7 +254,7 @@ export const events: Documented = {
   method: "GET",
   path: "/analytics/v1/events",
   id: "events",
-  summary: "Streams the settlements that the key may read as server-sent events, from a cursor on.",
+  summary: "Streams the settlements that the key may read as server-sent events, starting at a cursor.",
   callers: "keyed",
   ...resumed,
   answers: {
@@ -265,32 +267,40 @@ export const events: Documented = {
     ...errors({
       400: "`invalid_cursor`.",
       401: "A bearer key is required.",
-      429: "The limit of open streams is reached.",
+      429: "The maximum number of streams is open.",
       503: noDatabase
     })
   }
 }
 
-export const origins = get("/origins", "origins", "Origins of cataloged resources, the one seen last first.", Origins, {
-  ...asset,
-  ...paging
-})
+export const origins = get(
+  "/origins",
+  "origins",
+  "Origins of cataloged resources, most recently seen first.",
+  Origins,
+  {
+    ...asset,
+    ...paging
+  }
+)
 
-export const resources = get("/resources", "resources", "Cataloged resources, the newest first.", CatalogedResources, {
+export const resources = get("/resources", "resources", "Cataloged resources, newest first.", CatalogedResources, {
   state: exactly("state"),
   grade: exactly("grade"),
   type: exactly("type"),
   origin: exactly("origin"),
   payTo: exactly("address"),
-  q: Schema.optionalKey(filter("words", "A part of the URL, or of the tool's or seller's name; of the newest 20,000.")),
+  q: Schema.optionalKey(
+    filter("words", "Part of the URL, or of the tool's or seller's name; searches the newest 20,000.")
+  ),
   ...paging,
-  cursor: Schema.optionalKey(filter("id", "Of the page before, in place of `offset`."))
+  cursor: Schema.optionalKey(filter("id", "Cursor of the previous page, instead of `offset`."))
 })
 
 export const rejections = get(
   "/rejections",
   "rejections",
-  "Declarations that the catalog did not take, the latest first, of what never was listed too.",
+  "Declarations that the catalog rejected, latest first, including resources that were never listed.",
   RejectedDeclarations,
   paging
 )
@@ -348,7 +358,7 @@ export const badge = (kind: BadgeKind) =>
   }) satisfies Documented
 
 export const ownTotals = own(
-  get("/account", "ownTotals", "What the session's account was paid.", Participant, {
+  get("/account", "ownTotals", "Totals paid to the session's account.", Participant, {
     ...days,
     ...asset
   })

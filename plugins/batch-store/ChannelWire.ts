@@ -12,7 +12,7 @@ export const network = text("In either spelling.").check(Schema.isMaxLength(64))
 export const channelId = matching("The channel's id: 32 bytes, hex.", /^[0-9a-f]{64}$/u)
 const signature = matching("An ed25519 signature: 64 bytes, hex.", /^[0-9a-f]{128}$/u)
 export const payment = matching(
-  "Identity of the request, a random text of the seller's. Repeated, it changes nothing.",
+  "Random id of the request, chosen by the seller. A repeated id changes nothing.",
   /^[A-Za-z0-9_-]{16,128}$/u
 )
 export const token = matching("The token's contract.", /^C[A-Z2-7]{55}$/u)
@@ -43,7 +43,9 @@ export const LedgerState = Schema.Struct({
   refundNonce: whole("Nonce of the next refund."),
   asOf: Schema.optionalKey(whole("A close time of the ledger, Unix seconds, at or before that of the reading.")),
   onchainSyncedAt: Schema.optionalKey(
-    Schema.Finite.annotate({ description: "Of sync: when it was read, Unix ms; `totalClaimed` alone is taken then." })
+    Schema.Finite.annotate({
+      description: "With sync: when it was read, Unix ms; only `totalClaimed` is applied then."
+    })
   )
 }).annotate({ identifier: "BatchLedgerState" })
 export type LedgerState = typeof LedgerState.Type
@@ -52,7 +54,7 @@ export type LedgerState = typeof LedgerState.Type
 export const ChannelRecord = Schema.Struct({
   channelId,
   channelConfig: ChannelConfig,
-  chargedCumulativeAmount: units("Charged in all: the base of the next voucher."),
+  chargedCumulativeAmount: units("Total charged: the base of the next voucher."),
   signedMaxClaimable: units("Ceiling of the newest voucher."),
   signature,
   ...LedgerState.fields,
@@ -60,17 +62,17 @@ export const ChannelRecord = Schema.Struct({
   lastRequestTimestamp: Schema.Number.annotate({ description: "The last request, Unix ms." }),
   pendingRequest: Schema.NullOr(
     Schema.Struct({
-      pendingId: text("The request that has the channel."),
-      signedMaxClaimable: units("Its voucher's ceiling."),
+      pendingId: text("The request that reserved the channel."),
+      signedMaxClaimable: units("Ceiling of its voucher."),
       expiresAt: Schema.Number.annotate({ description: "When another request may take the channel, Unix ms." })
     })
   ),
   pendingRefund: Schema.NullOr(
     Schema.Struct({
-      pendingId: text("The request that it was signed for."),
-      amount: units("What may be paid out: nothing is sold below it."),
-      refundNonce: whole("The nonce that it counts for."),
-      expiresAt: whole("The last close time at which it counts, Unix seconds.")
+      pendingId: text("The request for which it was signed."),
+      amount: units("Amount that may be paid out; it is not available for charges."),
+      refundNonce: whole("The refund nonce for which it is valid."),
+      expiresAt: whole("The last close time at which it is valid, Unix seconds.")
     })
   )
 }).annotate({ identifier: "BatchChannel" })
@@ -81,7 +83,7 @@ export const Reserve = Schema.Struct({
   payment,
   channelConfig: ChannelConfig,
   voucher: Voucher,
-  price: units("The most that the request may be charged; 0 for a refund."),
+  price: units("Maximum charge of the request; 0 for a refund."),
   state: Schema.optionalKey(LedgerState),
   ttlSeconds: whole("Seconds until another request may take the channel.")
 })
@@ -91,7 +93,7 @@ export const Charge = Schema.Struct({
   network,
   payment,
   channelId,
-  amount: units("What is charged."),
+  amount: units("Amount to charge."),
   state: Schema.optionalKey(LedgerState)
 })
 export type Charge = Omit<typeof Charge.Type, "network">
@@ -106,10 +108,10 @@ export const Read = Schema.Struct({
 export const Policy = Schema.Struct({
   network,
   token,
-  claimEverySeconds: Schema.Int.annotate({ description: "What is charged is claimed after this time." }).check(
+  claimEverySeconds: Schema.Int.annotate({ description: "Charges are claimed after this time." }).check(
     Schema.isBetween({ minimum: 1, maximum: 2_592_000 })
   ),
-  claimAt: Schema.optionalKey(units("Claimed as soon as this much is unclaimed in one channel."))
+  claimAt: Schema.optionalKey(units("Claims as soon as this amount is unclaimed in one channel."))
 })
 
 export const Authorizing = Schema.Struct({ network })
@@ -124,19 +126,19 @@ export const Refund = Schema.Struct({
   payment,
   channelId,
   voucher: Voucher,
-  amount: Schema.optionalKey(units("What is refunded; all that is left without it."))
+  amount: Schema.optionalKey(units("Amount to refund; default everything that is left."))
 })
 
 /** Fields that a seller adds to the buyer's refund before settling it. */
 export const RefundAnswer = Schema.Struct({
-  amount: units("What is refunded."),
+  amount: units("Refunded amount."),
   refundNonce: units("The channel's nonce."),
-  expiresAt: whole("The last close time at which the signatures count, Unix seconds."),
+  expiresAt: whole("The last close time at which the signatures are valid, Unix seconds."),
   claims: Schema.Array(
     Schema.Struct({
       voucher: Schema.Struct({ channel: ChannelConfig, maxClaimableAmount: units("The signed ceiling.") }),
       signature,
-      totalClaimed: units("What is claimed in all.")
+      totalClaimed: units("Total claimed.")
     })
   ),
   refundAuthorizerSignature: signature,

@@ -6,36 +6,36 @@ import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 /** Characters of the authorizers' secret, at least. */
 const secretBytesMin = 32
 
-const batchStore = section("batch_store", "Payment channels of sellers that keep no state, and their claims.", {
+const batchStore = section("batch_store", "Payment channels of sellers without state, and their claims.", {
   allow_keyless: flag({
     default: false,
-    doc: "Serve callers without a key; they share their channels: for one machine."
+    doc: "Serve callers without a key. They share their channels, so use this only on one machine."
   }),
   authorizer_secret_env: text({
     default: "BATCH_AUTHORIZER_SECRET",
     doc:
       "Environment variable with a secret of 32 characters or more, from which each seller's authorizer key derives; " +
-      "unset, nothing is claimed for sellers."
+      "if unset, nothing is claimed for sellers."
   }),
   reservation_max_seconds: integer({
     default: 600,
     min: 5,
     max: 3_600,
     unit: "s",
-    doc: "The longest time that a request reserves a channel."
+    doc: "Maximum time for which a request reserves a channel."
   }),
   claim_every_seconds: integer({
     default: 3_600,
     min: 1,
     max: 2_592_000,
     unit: "s",
-    doc: "What is charged is claimed after this time, where a seller has no policy."
+    doc: "Charges are claimed after this time if the seller has no policy."
   }),
   claims_per_transaction: integer({
     default: 40,
     min: 1,
     max: 200,
-    doc: "Channels claimed by one transaction, at most; fewer where the ledger's limits ask for it."
+    doc: "Maximum number of channels claimed by one transaction; fewer if the ledger's limits require it."
   }),
   poll_seconds: integer({
     default: 5,
@@ -49,7 +49,7 @@ const batchStore = section("batch_store", "Payment channels of sellers that keep
     min: 1,
     max: 300,
     unit: "s",
-    doc: "How often channels with something to claim are read for withdrawals; the shortest delay is 900 s."
+    doc: "How often channels with unclaimed charges are read for withdrawals; the shortest delay is 900 s."
   }),
   channels_per_key_max: integer({
     default: 20_000,

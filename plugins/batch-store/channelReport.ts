@@ -13,16 +13,16 @@ export const reportMax = 1_000
 
 export const ReportedChannel = Schema.Struct({
   channel_id: text("32 bytes, hex."),
-  principal: Schema.NullOr(text("The seller's key; null for a seller with a store of its own.")),
+  principal: Schema.NullOr(text("The seller's key; null for a seller with its own store.")),
   payer: text("Address of the payer."),
   pay_to: text("Address of the receiver."),
   asset: text("The token's contract."),
   asset_symbol: Schema.NullOr(Schema.String),
   asset_decimals: Schema.NullOr(Schema.Int),
   held: units("Deposited, and not claimed, refunded or withdrawn; atomic units."),
-  charged: Schema.NullOr(units("Charged in all, by the seller's record in the store.")),
-  claimed: units("Claimed in all."),
-  lost: Schema.NullOr(units("Charged and not claimed in time: the payer has withdrawn it.")),
+  charged: Schema.NullOr(units("Total charged, according to the seller's record in the store.")),
+  claimed: units("Total claimed."),
+  lost: Schema.NullOr(units("Charged, not claimed in time, and withdrawn by the payer.")),
   opened_at: Schema.NullOr(time("When the store first saw the channel.")),
   last_request_at: Schema.NullOr(time("The last request that reserved or charged it.")),
   withdrawal_ends_at: Schema.NullOr(time("When a started withdrawal may end: claims are possible until then."))
@@ -31,10 +31,10 @@ export type ReportedChannel = typeof ReportedChannel.Type
 
 export const ChannelReport = Schema.Struct({
   items: Schema.Array(ReportedChannel),
-  more: Schema.Boolean.annotate({ description: "Whether there are more than the report has." }),
+  more: Schema.Boolean.annotate({ description: "Whether there are more channels than in the report." }),
   pagination: Schema.Struct({
     limit: Schema.Int,
-    cursor: Schema.NullOr(text("Of the next page; null on the last one.")),
+    cursor: Schema.NullOr(text("Cursor of the next page; null on the last one.")),
     total: Schema.Int.annotate({ description: "Matches among the channels of the report." })
   })
 }).annotate({ identifier: "BatchChannelReport" })

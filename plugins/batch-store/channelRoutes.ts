@@ -132,13 +132,12 @@ const makeRefund = Effect.gen(function* () {
     if (channel.pendingRequest?.pendingId !== payment) return conflict("the request has not reserved the channel")
     const { balance, chargedCumulativeAmount, pendingRefund } = channel
     if (!authorizer.isVoucher(channel.channelConfig, voucher)) return unverified
-    if (voucher.maxClaimableAmount !== chargedCumulativeAmount)
-      return conflict("the voucher is not of what was charged")
+    if (voucher.maxClaimableAmount !== chargedCumulativeAmount) return conflict("the voucher does not match the charge")
     if (pendingRefund?.pendingId === payment) return signed(place, channel, voucher)
     const left = BigInt(balance) - BigInt(chargedCumulativeAmount)
     if (left <= 0n) return conflict("nothing is left to refund")
     const asked = amount === undefined || BigInt(amount) > left ? left : BigInt(amount)
-    if (asked === 0n) return invalid("amount: above zero")
+    if (asked === 0n) return invalid("amount: a positive amount is required")
     const expiresAt = (yield* clock.now).closedAtSeconds + signatureSeconds
     const refund = { channelId, payment, charged: chargedCumulativeAmount, amount: asked, expiresAt }
     const held = yield* channels.holdRefund(place, refund)

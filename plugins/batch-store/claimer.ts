@@ -143,7 +143,7 @@ const reportOf = ({ firstEndsAt, unanswered }: Withdrawals, lost: ReadonlyArray<
   const details = [
     ...(unanswered === 0
       ? []
-      : [`${unanswered} started withdrawals with charges not claimed; the first may end at ${endsAt}`]),
+      : [`${unanswered} started withdrawals with unclaimed charges; the first may end at ${endsAt}`]),
     ...lost
       .filter(({ isRecent }) => isRecent)
       .map(

@@ -20,7 +20,7 @@ import {
 
 export const group: RouteGroup = {
   tag: "batch",
-  about: "Payment channels of sellers that keep no state of their own."
+  about: "Payment channels of sellers without their own state."
 }
 
 const post = <Body extends Schema.Constraint>(
@@ -39,7 +39,7 @@ const post = <Body extends Schema.Constraint>(
     callers: "keyed",
     body,
     answers: {
-      200: { description: "What was decided, and the channel's record.", body: answer },
+      200: { description: "The decision and the channel's record.", body: answer },
       ...errors({
         400: "`invalid_request`, with a sentence for each issue.",
         401: "A bearer key is required.",
@@ -64,8 +64,8 @@ export const charge = post(
   "Charges the request that reserved the channel, once.",
   Charge
 )
-export const release = post("channels/release", "releaseChannel", "Gives the request's reservation back.", Release)
-export const sync = post("channels/sync", "syncChannel", "Stores what the ledger shows of a channel.", Sync, Decided, {
+export const release = post("channels/release", "releaseChannel", "Releases the request's reservation.", Release)
+export const sync = post("channels/sync", "syncChannel", "Stores a channel's state on the ledger.", Sync, Decided, {
   404: "`not_found`."
 })
 export const read = post(
@@ -78,7 +78,7 @@ export const read = post(
 export const refund = post(
   "channels/refund",
   "signRefund",
-  "Signs the refund that a buyer asked for and the request has reserved.",
+  "Signs the refund that a buyer requested and the request reserved.",
   Refund,
   RefundAnswer,
   { 404: "`not_found`.", 409: "`conflict`: nothing is left, or the request has not reserved the channel." }
@@ -104,21 +104,24 @@ export const report = {
   method: "GET",
   path: "/batch/v1/operator/channels",
   id: "reportChannels",
-  summary: "The channels that this facilitator knows: held, charged, claimed, and when a withdrawal ends.",
+  summary: "The channels of this facilitator: held, charged and claimed amounts, and when a withdrawal ends.",
   callers: "operators",
   query: Schema.Struct({
     payer: narrowed(address, "Exactly this address."),
     payTo: narrowed(address, "Exactly this address."),
     asset: narrowed(/^C[A-Z2-7]{55}$/u, "Exactly this contract."),
     key: narrowed(/^[A-Za-z0-9.:_/-]{1,128}$/u, "Label of the seller's key."),
-    state: narrowed(/^(?:open|withdrawing)$/u, "`withdrawing`: a withdrawal was started; `open`: none was."),
-    limit: narrowed(/^[1-9][0-9]{0,3}$/u, "Without it, all."),
-    cursor: narrowed(/^(?:[0-9T:.+Z-]{1,40})?_[0-9]{1,39}_[0-9a-f]{64}$/u, "Of the page before.")
+    state: narrowed(
+      /^(?:open|withdrawing)$/u,
+      "`withdrawing`: a withdrawal was started; `open`: no withdrawal was started."
+    ),
+    limit: narrowed(/^[1-9][0-9]{0,3}$/u, "Default: all."),
+    cursor: narrowed(/^(?:[0-9T:.+Z-]{1,40})?_[0-9]{1,39}_[0-9a-f]{64}$/u, "Cursor of the previous page.")
   }),
   answers: {
     200: { description: "Started withdrawals first; 1,000 at most.", body: ChannelReport },
     ...errors({
-      400: "A parameter has not its form.",
+      400: "A parameter is malformed.",
       401: "An operator's key or session is required.",
       503: "The database is unavailable."
     })

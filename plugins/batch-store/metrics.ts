@@ -5,16 +5,16 @@ export const metrics = {
   claims: counter("tollkeeper_batch_store_claims_total", {
     unit: "count",
     labels: ["kind", "outcome"],
-    help: "Claims and settles of the claimer, by how they ended."
+    help: "Claims and settles of the claimer, by outcome."
   }),
   unanswered: gauge("tollkeeper_batch_store_withdrawals_unanswered", {
     unit: "count",
-    help: "Channels whose payer has started a withdrawal while charges of them are not claimed."
+    help: "Channels with unclaimed charges whose payer has started a withdrawal."
   }),
   lost: gauge("tollkeeper_batch_store_lost_units", {
     unit: "count",
     labels: ["asset"],
-    help: "What was charged, not claimed in time and withdrawn by payers, atomic units of the asset."
+    help: "Charges that were not claimed in time and were withdrawn by payers, atomic units of the asset."
   }),
   unpaid: gauge("tollkeeper_batch_store_unpaid_units", {
     unit: "count",
@@ -23,6 +23,6 @@ export const metrics = {
   }),
   overdue: gauge("tollkeeper_batch_store_withdrawal_seconds_left", {
     unit: "seconds",
-    help: "Time left to claim the channel whose withdrawal ends first; 0 when none is unanswered or its time is over."
+    help: "Time left to claim the channel whose withdrawal ends first; 0 if there is none or its time has passed."
   })
 } as const

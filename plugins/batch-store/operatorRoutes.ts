@@ -46,7 +46,7 @@ export const addOperatorRoutes = Effect.gen(function* () {
       return report.pipe(
         Effect.map((body) => listed(request, pageOfChannels(body, asked, asked))),
         Effect.catch((error) =>
-          Effect.as(Effect.logError("the channels of batches were not read", error), temporarilyUnavailable)
+          Effect.as(Effect.logError("the batch channels could not be read", error), temporarilyUnavailable)
         )
       )
     })

@@ -71,7 +71,7 @@ export const watchWithdrawals = Effect.gen(function* () {
     const { payer, receiver, token } = watched.channelConfig
     const fact = { network: network.id, channelId, payer, payTo: receiver, asset: token, charged, lost: String(lost) }
     yield* sql.withTransaction(Effect.andThen(claims.seen(network.id, watched, state), publish(principal, fact)))
-    yield* Effect.logError("a payer has withdrawn what was charged and not claimed", {
+    yield* Effect.logError("a payer withdrew charges that were not claimed", {
       channel: channelId,
       seller: principal,
       payer,

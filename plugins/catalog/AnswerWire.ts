@@ -31,7 +31,7 @@ export const DiscoveryResource = Schema.Struct({
   iconUrl: Schema.optionalKey(text("Never fetched by this service.")),
   routeTemplate: Schema.optionalKey(text("Template of a dynamic route.")),
   toolName: Schema.optionalKey(text("Name of an MCP tool.")),
-  extensions: Schema.optionalKey(anything("What was declared, under the key it was declared with.")),
+  extensions: Schema.optionalKey(anything("The declaration, under its extension's key.")),
   operations: Schema.optionalKey(
     Schema.Array(
       Schema.Struct({ method: Schema.String, accepts: Schema.Array(PaymentOption), info: anything("As declared.") })
@@ -40,7 +40,7 @@ export const DiscoveryResource = Schema.Struct({
   status: Schema.optionalKey(Schema.Literals(["active", "stale"])),
   verification: Schema.optionalKey(
     Schema.Literals(["unverified", "payment_observed"]).annotate({
-      description: "Whether a payment has been observed; says nothing of ownership or quality."
+      description: "Whether a payment was observed; this does not prove ownership or quality."
     })
   ),
   ownership: Schema.optionalKey(
@@ -53,10 +53,10 @@ export const DiscoveryResource = Schema.Struct({
       description: "Source of the declared text: a payment, the recipient's own key, or the origin itself."
     })
   ),
-  settlements: Schema.optionalKey(whole("Settled payments of thirty days that count for rank.")),
-  payers: Schema.optionalKey(whole("Distinct payers of those.")),
+  settlements: Schema.optionalKey(whole("Settled payments of the last thirty days that count for rank.")),
+  payers: Schema.optionalKey(whole("Distinct payers of those payments.")),
   lastSettledAt: Schema.optionalKey(time("When a payment for it was last settled.")),
-  priceChangedAt: Schema.optionalKey(time("When its price last changed; absent while that is its first price.")),
+  priceChangedAt: Schema.optionalKey(time("When its price last changed; absent if it has not changed.")),
   lastLookAt: Schema.optionalKey(time("When its origin was last probed.")),
   uptime: Schema.optionalKey(
     Schema.Finite.annotate({ description: "Share of the probes of thirty days that found it alive, 0 to 1." })
@@ -65,14 +65,14 @@ export const DiscoveryResource = Schema.Struct({
     Schema.Struct({
       words: Schema.Literals(["claimed", "paid", "declared", "origin"]).annotate({
         description:
-          "Whose the words, the price and the method are: anyone's claim, a claim that payments were made under, the " +
+          "Source of the text, price and method: anyone's claim, a claim confirmed by payments, the " +
           "recipient's own, or the origin's."
       }),
       recipient: Schema.Literals(["claimed", "paid", "declared", "origin"]).annotate({
-        description: "Who named the recipient. That the origin did says nothing of the words."
+        description: "Who named the recipient. An origin that did so has not confirmed the text."
       }),
       weight: Schema.Literals(["none", "young", "established"]).annotate({
-        description: "`young`: little was paid, lately; it ranks behind what is older or established."
+        description: "`young`: paid little and only recently; it ranks behind older and established listings."
       })
     })
   ),
@@ -89,7 +89,7 @@ export const BrowsePage = Schema.Struct({
   pagination: Schema.Struct({
     limit: Schema.Int,
     offset: Schema.Int,
-    total: whole("Exact total of the snapshot that the first page fixed."),
+    total: whole("Exact total of the first page's snapshot."),
     cursor: nextCursor
   }),
   partialResults: Schema.Literal(false)
@@ -116,8 +116,8 @@ export const ResourceHistory = Schema.Struct({
       asset: Schema.String,
       amount: text("Atomic units of the asset."),
       payTo: Schema.String,
-      from: time("Since when it was offered."),
-      until: Schema.NullOr(time("Until when; null while it is."))
+      from: time("Start of the offer."),
+      until: Schema.NullOr(time("End of the offer; null while it is current."))
     })
   )
 }).annotate({ identifier: "ListingHistory" })
@@ -126,11 +126,11 @@ export const SearchPage = Schema.Struct({
   x402Version: version,
   resources: Schema.Array(DiscoveryResource),
   partialResults: Schema.Boolean.annotate({
-    description: "A branch that the mode asks for has no provider or did not answer in time."
+    description: "A branch of the requested mode has no provider or did not answer in time."
   }),
   nearestOnly: Schema.optionalKey(
     Schema.Literal(true).annotate({
-      description: "No listing is known to answer the query: these are the nearest, three at most."
+      description: "No listing is known to answer the query: these are the nearest ones, three at most."
     })
   ),
   pagination: Schema.Struct({ limit: Schema.Int, cursor: nextCursor }),
@@ -171,13 +171,13 @@ export const ActionRequest = Schema.Struct({
   url: text("URL of the resource."),
   toolName: Schema.optionalKey(text("Required with type mcp.")),
   move: Schema.Literals(operatorMoves),
-  note: Schema.optionalKey(text("For other operators; never public."))
+  note: Schema.optionalKey(text("For other operators; not shown publicly."))
 })
 
 export const ActionResult = Schema.Struct({ resource: Schema.String, from: Schema.String, to: Schema.String })
 
 export const ChallengeRequest = Schema.Struct({
-  payTo: text("Account (G… or C…) that is paid."),
+  payTo: text("Account (G… or C…) of the recipient."),
   challenge: Schema.optionalKey(text("The challenge to answer; absent to request one.")),
   signature: Schema.optionalKey(
     text("Base64: the account's signature of the challenge (SEP-53), or the signed authorization; only with it.")
@@ -188,10 +188,10 @@ export const ChallengeAnswer = Schema.Struct({
   payTo: Schema.String,
   challenge: Schema.optionalKey(text("To be signed by the account.")),
   authorization: Schema.optionalKey(
-    text("What a contract account signs instead: base64 of a SorobanAuthorizationEntry that moves nothing.")
+    text("For a contract account, sign this instead: base64 of a SorobanAuthorizationEntry that moves nothing.")
   ),
   expiresAt: Schema.optionalKey(time("Until when.")),
-  grade: Schema.optionalKey(text("`declared`: the key answers for this recipient from now on."))
+  grade: Schema.optionalKey(text("`declared`: the key may describe this recipient from now on."))
 })
 
 export const ProbeRequested = Schema.Struct({
@@ -201,7 +201,7 @@ export const ProbeRequested = Schema.Struct({
   probedAgain: whole("Known listings of the origin that are probed again: 100, hidden ones first."),
   unlisted: Schema.Array(
     Schema.Struct({
-      resource: text("A resource of the origin; of another origin or without a URL, the entry as its document has it."),
+      resource: text("A resource of the origin; for another origin or without a URL, the document's entry unchanged."),
       toolName: Schema.optionalKey(Schema.String),
       reason: text(
         "`delisted`, `no_terms`, `not_asked`, `listed_before`, `beyond_limit`, `other_origin` or `unreadable_url`."

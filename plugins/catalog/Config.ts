@@ -5,13 +5,11 @@ import { networkSecuritySection } from "../../kernel/config/NetworkSecurity.ts"
 import { choice, flag, integer, list, section, table } from "../../kernel/config/Setting.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 
-const indexing = section("indexing", "What becomes a listing.", {
-  auto_catalog: flag({ default: true, doc: "List what payments declare; off, payments do not change the catalog." }),
+const indexing = section("indexing", "Which declarations become listings.", {
+  auto_catalog: flag({ default: true, doc: "List what payments declare; if off, payments do not change the catalog." }),
   index_on: choice(["verified", "settled"], {
     default: "verified",
-    doc:
-      "Which payment is the observation that makes a declaration listable; with settled, a " +
-      "verified one is unverified until then."
+    doc: "Which payment makes a declaration listable; with settled, a " + "verified one is unverified until then."
   }),
   require_valid_schema: flag({
     default: true,
@@ -88,12 +86,12 @@ const indexing = section("indexing", "What becomes a listing.", {
 
 const discovery = section(
   "discovery",
-  "What the public routes show.",
+  "Which resources the public routes show.",
   {
     include_stale: flag({ default: false, doc: "Show resources that have gone stale." }),
     include_unverified: flag({
       default: false,
-      doc: "Show resources that no payment of the kind in indexing.index_on has been observed for."
+      doc: "Show resources without an observed payment of the kind in indexing.index_on."
     }),
     cursor_minutes: integer({
       default: 15,
@@ -132,8 +130,8 @@ const security = section(
     foreign_catalogs: list(Schema.String, {
       default: [],
       doc:
-        "Other catalogs in the shape of /discovery/resources, read hourly: the origins that they name are probed, " +
-        "ten an hour for each catalog. Nothing that a catalog says of a resource is listed."
+        "Other catalogs in the format of /discovery/resources, read hourly: we probe the origins that they name, " +
+        "ten an hour for each catalog. A catalog's own claims about a resource are never listed."
     }),
     probe_origins: flag({
       default: true,

@@ -20,7 +20,7 @@ import {
 import { filterParameters, kind, pagingParameters } from "./discovery/filters.ts"
 import { MissedSearches, SearchConversion, SearchGenerations, SearchStatus } from "./search/report/SearchReportWire.ts"
 
-export const discovery: RouteGroup = { tag: "discovery", about: "What may be paid for here." }
+export const discovery: RouteGroup = { tag: "discovery", about: "Resources that can be paid for." }
 export const catalog: RouteGroup = { tag: "catalog", about: "The catalog, for sellers and operators." }
 export const reports: RouteGroup = {
   tag: "search",
@@ -39,13 +39,13 @@ export const browse = {
   path: "/discovery/resources",
   id: "browse",
   summary:
-    "Listed resources: first those with evidence, then what is merely claimed, newest listing first; of the " +
+    "Listed resources: first those with evidence, then merely claimed ones, newest listing first; of the " +
     "first twenty at most three of one recipient or origin.",
   exposure: "public",
   callers: "public",
   query: Schema.Struct({
     ...filterParameters,
-    ...pagingParameters("At most 1000; a larger one is taken for that."),
+    ...pagingParameters("Larger values are reduced to 1000."),
     ...cursor
   }),
   answers: answers("A page.", BrowsePage, {
@@ -130,7 +130,7 @@ export const explain = {
     "of recipients that signed for it.",
   callers: "keyed",
   query: Schema.Struct({ url: text("URL of the resource."), ...pagingParameters("At most 200.") }),
-  answers: answers("What is known of the URL.", ListingExplanation, {
+  answers: answers("Listings and observations of the URL.", ListingExplanation, {
     400: "`invalid_filter`.",
     401: "A bearer key is required.",
     503: "The database is unavailable."
@@ -141,12 +141,12 @@ export const explainOwn = {
   method: "GET",
   path: "/catalog/v1/account",
   id: "explainOwnListings",
-  summary: "The listings that pay the session's account, and why what was declared is or is not among them.",
+  summary: "The listings that pay the session's account, and why each declaration was or was not listed.",
   callers: "public",
   query: Schema.Struct(pagingParameters("At most 200.")),
-  answers: answers("What is known of the account.", AccountExplanation, {
+  answers: answers("Listings and observations of the account.", AccountExplanation, {
     400: "`invalid_filter`.",
-    401: "No session of an account; `POST /dashboard/account` opens one.",
+    401: "No account session; open one with `POST /dashboard/account`.",
     503: "The database is unavailable."
   })
 } satisfies Documented
@@ -186,7 +186,7 @@ export const look = {
   method: "POST",
   path: "/catalog/v1/look",
   id: "lookAtOrigin",
-  summary: "Probes an origin: lists what it names as unverified, and has its listings probed again.",
+  summary: "Probes an origin: lists the resources that it names as unverified, and probes its listings again.",
   callers: "keyed",
   query: Schema.Struct({ origin: text("Such as https://api.example.com.") }),
   answers: answers("What was found.", ProbeRequested, {
@@ -206,7 +206,7 @@ const hours = {
     )
   )
 }
-const reportPaging = pagingParameters("50 without it, 200 at most; a larger one is taken for that.")
+const reportPaging = pagingParameters("Default 50; larger values than 200 are reduced to 200.")
 
 const report = <Query extends Parameters>(
   name: string,
@@ -243,7 +243,7 @@ const report = <Query extends Parameters>(
 export const status = report(
   "status",
   "searchStatus",
-  "The state of each branch of search, and what is in its index.",
+  "The state of each branch of search and its index.",
   SearchStatus,
   { callers: "keyed", query: Schema.Struct({}) }
 )
@@ -257,12 +257,12 @@ export const generations = report(
 export const conversion = report(
   "conversion",
   "searchConversion",
-  "Which searches were followed by payments for what they showed; a direction, not a cause.",
+  "Which searches were followed by payments for their results; a correlation, not a cause.",
   SearchConversion,
   {
     callers: "keyed",
     query: Schema.Struct(hours),
-    refused: { 403: "The key reads its own payments alone; `analytics:all` reads this." }
+    refused: { 403: "The key reads only its own payments; this needs `analytics:all`." }
   }
 )
 export const missed = report(

@@ -106,7 +106,7 @@ const layer = started.pipe(
 
 export const plugin = define({
   id: "catalog",
-  summary: "What sellers declare, listed truthfully: cataloging, ownership and public discovery.",
+  summary: "Catalog of sellers' declarations: listing, ownership and public discovery.",
   boot: "required",
   needs: [
     settingsContract,

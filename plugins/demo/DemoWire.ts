@@ -19,7 +19,7 @@ const Resource = Schema.Struct({
   mimeType: Schema.String
 }).annotate({ identifier: "DemoResource" })
 
-const extensions = anything("By their keys.")
+const extensions = anything("Keyed by extension.")
 
 export const DemoRequired = Schema.Struct({
   x402Version: Schema.Literal(2),
@@ -31,7 +31,7 @@ export const DemoRequired = Schema.Struct({
 
 export const DemoPayment = Schema.Struct({
   x402Version: Schema.Literal(2),
-  buyer: text("A new account with a little money."),
+  buyer: text("A new account with a small balance."),
   paymentPayload: Schema.Struct({
     x402Version: Schema.Literal(2),
     payload: Schema.Struct({ transaction: text("Base64 XDR of the signed envelope.") }),
@@ -51,7 +51,7 @@ export const weatherRoute: Documented = {
   method: "GET",
   path: "/demo/weather",
   id: "demoWeather",
-  summary: "Requests payment, as any seller does.",
+  summary: "Requests payment like any seller.",
   callers: "public",
   answers: {
     402: {
@@ -69,7 +69,7 @@ export const paymentRoute: Documented = {
   summary: "Creates a buyer and a payment signed by it, in the form of /verify and /settle.",
   callers: "public",
   answers: {
-    200: { description: "The payment; `buyer` beside it.", body: DemoPayment },
+    200: { description: "The payment, and its `buyer`.", body: DemoPayment },
     ...errors({ 503: "Too many buyers are being created, or the ledger refuses." })
   }
 }

@@ -100,7 +100,7 @@ const addDemoRoutes = Effect.gen(function* () {
     })
   const payments = (request: Request) =>
     Effect.suspend(() => {
-      if (present >= waitingMax) return Effect.succeed(away("many buyers are being made; try again in a moment"))
+      if (present >= waitingMax) return Effect.succeed(away("too many buyers are being created; try again in a moment"))
       present += 1
       return payment(request).pipe(
         oneAtATime.withPermits(1),

@@ -37,7 +37,7 @@ export const admit =
     if (isLoopback(host) && !isOwn) return Effect.succeed(forbidden("this name is not answered here"))
     if (isCrossOrigin(headers, allowedOrigins))
       return Effect.succeed(
-        forbidden("pages of this origin may not ask; local_ledger.allowed_origins names those that may")
+        forbidden("pages of this origin may not call; local_ledger.allowed_origins lists the allowed origins")
       )
     const origin = headers["origin"]
     if (origin === undefined) return handle(request)

@@ -9,13 +9,13 @@ import { type Outcome, type PolicyRule, policySection } from "./policy/policySec
 
 const budgetSection = section(
   "budget",
-  "What agents may spend, counted for each asset apart. The operator's list of assets is networks.<id>.assets.",
+  "What agents may spend, counted separately for each asset. The operator's list of assets is networks.<id>.assets.",
   {
     store: choice(["memory", "file", "postgres"], {
       default: "file",
       doc:
-        "Where it is kept: file is in the state folder, for all processes of one machine; postgres (DATABASE_URL) is " +
-        "shared by replicas; memory forgets with the process, and is for tests."
+        "Store: file is in the state folder, for all processes of one machine; postgres (DATABASE_URL) is " +
+        "shared by replicas; memory ends with the process, and is for tests."
     }),
     max_per_call: amount({ default: 1_000_000, doc: "Maximum cost of one call, atomic units." }),
     max_per_session: amount({ default: 50_000_000, doc: "Maximum cost of one session in a UTC day, atomic units." }),
@@ -35,15 +35,15 @@ const budgetSection = section(
       max: 86_400,
       unit: "s",
       doc:
-        "How long the identical call still gets what was paid for, and pays nothing, after its host has acknowledged " +
-        "it by another request. Until then it gets it without limit of time."
+        "How long an identical call still gets the paid content without paying, after its host has acknowledged " +
+        "it by another request. Until then there is no time limit."
     }),
     replay_bytes_max: integer({
       default: 268_435_456,
       min: 1_048_576,
       max: 4_294_967_296,
       unit: "bytes",
-      doc: "Space for what is kept for that; what finds none is asked for at its seller again, with the same payment."
+      doc: "Space for that content; if it is full, the seller is asked for the content again with the same payment."
     }),
     keep_days: integer({
       default: 400,
@@ -51,8 +51,8 @@ const budgetSection = section(
       max: 36_500,
       unit: "days",
       doc:
-        "How long postgres keeps payments whose end is known; memory and file keep three days. " +
-        "What is open stays everywhere."
+        "How long postgres keeps payments with a known outcome; memory and file keep three days. " +
+        "Open payments are always kept."
     })
   }
 )
@@ -77,31 +77,31 @@ const batchPaymentsSection = section(
   "Paid HTTP resources by batch-settlement: one deposit into a payment channel, then a voucher a call.",
   {
     contract: optionalText({
-      doc: "Address of the only batch contract that deposits go to; absent: nothing is paid by batch-settlement."
+      doc: "Address of the only batch contract that deposits go to; absent: batch-settlement is not used."
     }),
     max_deposit: amount({
       default: 0,
-      doc: "Most that one deposit may be, atomic units, reserved in the budget whole; 0: none."
+      doc: "Maximum of one deposit, atomic units, fully reserved in the budget; 0: no deposits."
     }),
     deposit_calls: integer({
       default: 20,
       min: 1,
       max: 10_000,
-      doc: "Calls that a deposit is for, where max_deposit allows it."
+      doc: "Number of calls that a deposit covers, if max_deposit allows it."
     }),
     max_withdraw_delay_seconds: integer({
       default: 86_400,
       min: 900,
       max: 2_592_000,
       unit: "s",
-      doc: "Longest time after which a payer gets its deposit back without the seller."
+      doc: "Maximum delay after which a payer can withdraw its deposit without the seller."
     }),
     refund_idle_seconds: integer({
       default: 300,
       min: 1,
       max: 86_400,
       unit: "s",
-      doc: "What is left of a channel is asked back after this time without a call, and when the tool server ends."
+      doc: "A channel's balance is refunded after this time without a call, and when the tool server stops."
     })
   }
 )

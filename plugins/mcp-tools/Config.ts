@@ -20,13 +20,13 @@ import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 import { type NeutralNetwork, readNetwork } from "../../kernel/Dialect.ts"
 import { pubnetIssues, type Served } from "./pubnetIssues.ts"
 
-const facilitatorSection = section("facilitator", "The facilitator whose public discovery the agent tools ask.", {
+const facilitatorSection = section("facilitator", "The facilitator whose public discovery the agent tools query.", {
   base_url: text({ default: "http://127.0.0.1:4022", doc: "URL of the facilitator, without a trailing slash." }),
   allow_insecure: flag({
     default: false,
     doc:
-      "The facilitator may be reached by plain HTTP and on a private address. Concerns the facilitator " +
-      "alone, never a seller."
+      "The facilitator may be reached by plain HTTP and on a private address. Applies only to the facilitator, " +
+      "never to a seller."
   })
 })
 
@@ -34,7 +34,7 @@ const transportSection = scalar(
   "transport",
   choice(["stdio", "http"], {
     default: "stdio",
-    doc: "How agents reach the tools: stdin and stdout, or Streamable HTTP at /mcp with SSE beside it."
+    doc: "How agents reach the tools: stdin and stdout, or Streamable HTTP at /mcp with SSE."
   })
 )
 
@@ -52,14 +52,14 @@ const httpSection = section("http", "The listener of the agent tools.", {
       "loopback is bound, IP addresses."
   }),
   allowed_origins: origins({
-    doc: "Origins of web pages that may ask and read the answers (CORS); a request from any other page is refused."
+    doc: "Origins of web pages that may call and read the answers (CORS); a request from any other page is refused."
   }),
   sessions_max: integer({ default: 500, min: 1, max: 10_000, doc: "Maximum number of open sessions." }),
   sessions_per_caller_max: integer({
     default: 50,
     min: 1,
     max: 10_000,
-    doc: "Sessions of one key or, without keys, of one address. One more ends its own oldest idle one."
+    doc: "Maximum sessions of one key or, without keys, of one address. Another one ends the oldest idle one."
   }),
   session_idle_minutes: integer({
     default: 60,
@@ -72,7 +72,7 @@ const httpSection = section("http", "The listener of the agent tools.", {
     default: 200,
     min: 0,
     max: 10_000,
-    doc: "Messages a second of one caller, bursts of twice that; 0 is no limit."
+    doc: "Messages a second of one caller, bursts of twice that; 0 means no limit."
   })
 })
 
@@ -99,7 +99,7 @@ const signerSection = section("signer", "The signer that pays for agents.", {
   })
 })
 
-const answersSection = section("answers", "How much of an answer a client takes in one message.", {
+const answersSection = section("answers", "How much of an answer fits in one message to a client.", {
   stdio_bytes_max: integer({
     default: 8_388_608,
     min: 16_384,
@@ -114,7 +114,7 @@ const answersSection = section("answers", "How much of an answer a client takes 
     min: 16_384,
     max: 1_073_741_824,
     unit: "bytes",
-    doc: "The same of one message over HTTP or SSE."
+    doc: "Maximum size of one message over HTTP or SSE."
   }),
   page_bytes_max: integer({
     default: 1_048_576,
@@ -128,14 +128,14 @@ const answersSection = section("answers", "How much of an answer a client takes 
     min: 10,
     max: 86_400,
     unit: "s",
-    doc: "How long the pages of an answer are kept; the identical paid call makes them again."
+    doc: "How long the pages of an answer are kept; an identical paid call recreates them."
   }),
   pages_bytes_max: integer({
     default: 134_217_728,
     min: 1_048_576,
     max: 4_294_967_296,
     unit: "bytes",
-    doc: "Memory for pages; the oldest answer goes first."
+    doc: "Memory for pages; the oldest answer is evicted first."
   })
 })
 
@@ -265,7 +265,7 @@ const readSigner = Effect.fnUntraced(function* (
   transport: "stdio" | "http"
 ): Effect.fn.Return<SignerValues, SettingsRefused> {
   if (signer.mode === "env-secret" && transport !== "stdio")
-    return yield* refuse("signer.mode", "env-secret is for stdio alone; remote agents need external or encrypted-key")
+    return yield* refuse("signer.mode", "env-secret is only for stdio; remote agents need external or encrypted-key")
   if (signer.mode === "external" && !/^https:\/\/[^?#@]+[^/?#@]$/.test(signer.external_url))
     return yield* refuse("signer.external_url", "an https URL is required")
   if (signer.mode === "encrypted-key" && signer.keystore_file === "")

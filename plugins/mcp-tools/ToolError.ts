@@ -62,7 +62,7 @@ export const fetchError =
     switch (reason) {
       case "blocked":
       case "insecure":
-        return toolError("UNTRUSTED_REDIRECT", `${caller} is at an address that is not allowed`, { reason })
+        return toolError("UNTRUSTED_REDIRECT", `${caller} has an address that is not allowed`, { reason })
       case "redirected":
         return toolError("UNTRUSTED_REDIRECT", `${caller} redirects to another origin, or too often`, { reason })
       case "too_large":

@@ -20,7 +20,7 @@ export class Tools extends Context.Service<
         Effect.asVoid(
           Effect.acquireRelease(
             tools.has(tool.name)
-              ? Effect.die(new Error(`a tool ${tool.name} is registered already`))
+              ? Effect.die(new Error(`a tool ${tool.name} is already registered`))
               : Effect.sync(() => void tools.set(tool.name, tool)),
             () => Effect.sync(() => void tools.delete(tool.name))
           )

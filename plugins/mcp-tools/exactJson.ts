@@ -71,7 +71,7 @@ export const inexactIn = (text: string): string | undefined => {
     else if (isDigit(code)) {
       const end = numberEnd(text, i)
       const literal = text.slice(i, end)
-      if (!isExact(literal)) return `a number that a double does not hold: ${shown(literal)}`
+      if (!isExact(literal)) return `a number that a double cannot represent: ${shown(literal)}`
       i = end - 1
     }
   }

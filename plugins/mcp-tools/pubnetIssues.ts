@@ -13,8 +13,8 @@ export interface Served {
 }
 
 const noStore =
-  "budget.store must be postgres, with its server in DATABASE_URL: what agents have spent survives a crash there, " +
-  "and replicas share it"
+  "budget.store must be postgres, with its server in DATABASE_URL: agents' spending survives a crash there, " +
+  "and is shared by replicas"
 
 /** The section belongs to the plugin that pays, even if it is not enabled. */
 const isKeptInPostgres = Effect.gen(function* () {
@@ -35,7 +35,7 @@ export const pubnetIssues = Effect.fnUntraced(function* ({
   const { secret } = yield* Settings
   const keys = Option.match(secret(apiKeysEnv), { onNone: () => "", onSome: Redacted.value })
   return [
-    ...(transport === "http" ? [] : ["transport must be http, on which agents authenticate"]),
+    ...(transport === "http" ? [] : ["transport must be http, where agents authenticate"]),
     ...(keys.replaceAll(/[\s,]/g, "") === ""
       ? [`no agent has a key; list at least one in ${apiKeysEnv}, as label:secret of 16 characters or more`]
       : []),

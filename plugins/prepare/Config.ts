@@ -3,17 +3,17 @@ import { Context, Effect, Layer } from "effect"
 import { flag, integer, section } from "../../kernel/config/Setting.ts"
 import { Settings } from "../../kernel/config/Settings.ts"
 
-const prepare = section("prepare", "What a payer has to sign, laid out for clients without an SDK.", {
+const prepare = section("prepare", "Prepares the bytes that a payer signs, for clients without an SDK.", {
   public: flag({
     default: false,
-    doc: "Whether /prepare answers without a key where keys are configured. Each answer costs one simulation."
+    doc: "Whether /prepare answers without a key although keys are configured. Each answer costs one simulation."
   }),
   per_second: integer({
     default: 5,
     min: 0,
     max: 1_000,
     unit: "requests/s",
-    doc: "Rate limit of /prepare per principal, with bursts of twice that. 0: none."
+    doc: "Rate limit of /prepare per principal, with bursts of twice that. 0: no limit."
   })
 })
 

@@ -77,7 +77,7 @@ const makeAnswer = Effect.gen(function* () {
         return fault(400, "invalid_request", "paymentRequirements.payTo: G… or C… is required")
       const { choices = {} } = sent
       if (typeof choices !== "object" || choices === null || Array.isArray(choices))
-        return fault(400, "invalid_request", "choices: an object is required where it is sent")
+        return fault(400, "invalid_request", "choices: an object is required if it is sent")
       yield* clock.attend
       yield* clock.caughtUp
       const given =
@@ -92,7 +92,7 @@ const makeAnswer = Effect.gen(function* () {
   )
 })
 
-const about = { tag: "prepare", about: "What a payer has to sign, for clients that bring no SDK." }
+const about = { tag: "prepare", about: "Prepares the bytes that a payer signs, for clients without an SDK." }
 
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {

@@ -8,7 +8,7 @@ export const PrepareRequest = Schema.Struct({
   paymentRequirements: anything("One option of a seller's `accepts`."),
   payer: text("Account (G…) or contract (C…) that will sign."),
   choices: Schema.optionalKey(
-    anything("What the payer chooses. Batch deposit: `amount`, `charged`, `payerAuthorizer`, `salt`.")
+    anything("The payer's choices. Batch deposit: `amount`, `charged`, `payerAuthorizer`, `salt`.")
   )
 }).annotate({ identifier: "PrepareRequest" })
 
@@ -16,12 +16,12 @@ export const PrepareAnswer = Schema.Struct({
   x402Version: Schema.Literal(2),
   scheme: text("As in the terms."),
   network: text("As the request spelled it."),
-  networkPassphrase: text("Its sha256 begins what is signed."),
+  networkPassphrase: text("The signed bytes start with its sha256."),
   payer: text("As in the request."),
   transaction: text("Base64 XDR of the envelope, the authorization in it unsigned."),
   authorizationEntry: text("Base64 XDR of the payer's authorization, unsigned."),
   nonce: text("Nonce of the authorization, a signed 64-bit integer as decimal text."),
-  chosen: anything("What the scheme chose beside nonce and expiry, by name."),
+  chosen: anything("Values that the scheme chose, besides nonce and expiry, by name."),
   toSign: Schema.Struct({
     preimage: text("Base64 of the bytes that are hashed."),
     hash: text("sha256 of them, hex: the 32 bytes that an ed25519 key signs."),
@@ -44,23 +44,25 @@ export const PrepareAnswer = Schema.Struct({
         Schema.Struct({
           signer: text("The ed25519 key that signs, as G…."),
           preimage: text("Base64 of the bytes that are hashed."),
-          hash: text("sha256 of them, hex: what the key signs.")
+          hash: text("sha256 of them, hex: the 32 bytes that the key signs.")
         })
-      ).annotate({ description: "What the payload has signed beside it, by name: of a batch deposit its `voucher`." })
+      ).annotate({ description: "Further signatures of the payload, by name: for a batch deposit, its `voucher`." })
     )
   }),
-  payload: anything("What to send as `paymentPayload.payload`, its signatures empty."),
+  payload: anything("Value to send as `paymentPayload.payload`, with empty signatures."),
   expires: Schema.Struct({
     ledger: whole("Last ledger of the signature."),
-    latestLedger: whole("The newest ledger known here."),
+    latestLedger: whole("The newest ledger seen by this facilitator."),
     at: time("When that ledger closes, estimated.")
   }),
   fees: Schema.Struct({
     sponsored: Schema.Literal(true),
     sponsor: text("The account that pays them."),
-    resourceStroops: units("Resource fee by a recording simulation, stroops: an upper estimate, the ceiling aside."),
-    inclusionStroops: units("What the network asks for inclusion now, stroops."),
-    ceilingStroops: units("Most that this payment may cost the sponsor, stroops.")
+    resourceStroops: units(
+      "Resource fee from a recording simulation, stroops: an upper estimate, without the ceiling."
+    ),
+    inclusionStroops: units("The network's current inclusion fee, stroops."),
+    ceilingStroops: units("Maximum cost of this payment for the sponsor, stroops.")
   })
 }).annotate({ identifier: "PrepareAnswer" })
 
@@ -69,12 +71,13 @@ export const prepareRoute = {
   method: "POST",
   path: "/prepare",
   id: "prepare",
-  summary: "Lays out what a payer has to sign for a seller's terms. Build the same bytes and compare before signing.",
+  summary:
+    "Prepares the bytes that a payer signs for a seller's terms. Build the same bytes and compare before signing.",
   body: PrepareRequest,
   answers: {
     200: { description: "Envelope, authorization, bytes to sign, expiry and fees.", body: PrepareAnswer },
     ...errors({
-      400: "The body is not terms and a payer.",
+      400: "The body does not contain terms and a payer.",
       401: "A bearer key is required.",
       413: "The body is too large.",
       415: "The body is compressed.",

@@ -9,7 +9,7 @@ import { declared } from "./Config.ts"
 
 export const plugin = define({
   id: "prepare",
-  summary: "What a payer has to sign for a seller's terms, laid out byte for byte.",
+  summary: "The bytes that a payer signs for a seller's terms.",
   boot: "optional",
   needs: [
     settingsContract,

@@ -108,7 +108,8 @@ export const preparePayment = Effect.fn("prepare.preparePayment")(function* (
   const found = Option.flatMap((yield* Schemes).find(requirements.scheme), ({ unsigned }: Scheme) =>
     Option.fromUndefinedOr(unsigned)
   )
-  if (Option.isNone(found)) return refusal("unsupported_scheme", "payments of this scheme are not laid out here")
+  if (Option.isNone(found))
+    return refusal("unsupported_scheme", "this facilitator cannot prepare payments of this scheme")
   const { at, order } = yield* makeOrder(payer, choices, requirements.maxTimeoutSeconds)
   const unsigned = yield* found.value(payment, order)
   if (isRefusal(unsigned)) return unsigned

@@ -61,7 +61,7 @@ const provided = Layer.unwrap(
     const { index } = (yield* SearchSettings).semantic
     const hasPgvector = (yield* pgvectorVersion(yield* SqlClient.SqlClient)) !== undefined
     if (index === "hnsw" && !hasPgvector) {
-      yield* Effect.logWarning("the database has no pgvector: the nearest vectors are found by scanning").pipe(
+      yield* Effect.logWarning("the database has no pgvector: finding the nearest vectors by scanning").pipe(
         Effect.annotateLogs({ setting: "search.semantic.index" })
       )
     }
@@ -87,7 +87,7 @@ const layer = Layer.unwrap(
 export const plugin = define({
   id: "search-semantic",
   summary:
-    "Search of the catalog by meaning: from word vectors of its own, and an embedding model of the operator's choice.",
+    "Semantic search of the catalog: with built-in word vectors, and an embedding model of the operator's choice.",
   boot: "optional",
   needs: [settingsContract, supervisorContract, healthContract, databaseContract, factsContract, catalogContract],
   migrations: "folder",

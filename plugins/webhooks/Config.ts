@@ -28,7 +28,7 @@ const webhooks = section("webhooks", "Signed messages to sellers about their set
     min: 10,
     max: 600_000,
     unit: "ms",
-    doc: "Backoff after the first failure; it doubles with each one."
+    doc: "Backoff after the first failure; it doubles with each failure."
   }),
   retry_max_ms: integer({ default: 900_000, min: 10, max: 86_400_000, unit: "ms", doc: "Maximum backoff." }),
   give_up_after_hours: integer({
@@ -96,7 +96,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
         const path = name ?? (key === "*" ? String(index) : key)
         const parsed = URL.canParse(url) ? new URL(url) : undefined
         if (parsed === undefined || !["https:", "http:"].includes(parsed.protocol))
-          return yield* refuse(path, "its url is not one of https")
+          return yield* refuse(path, "its url is not an https URL")
         if (parsed.protocol === "http:" && !values.allow_local_receivers)
           return yield* refuse(path, "its url must be https; see webhooks.allow_local_receivers")
         if (!isDialable(parsed))

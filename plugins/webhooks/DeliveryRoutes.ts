@@ -25,7 +25,7 @@ const deliveries = {
   method: "GET",
   path: "/webhooks/v1/deliveries",
   id: "webhookDeliveries",
-  summary: "Deliveries to webhook receivers, the newest first; a CSV has up to 10,000.",
+  summary: "Deliveries to webhook receivers, newest first; a CSV has up to 10,000.",
   callers: "operators",
   query: Schema.Struct({
     receiver: narrowed(/^[^\p{Cc}]{1,200}$/u, "Name of a receiver."),
@@ -34,8 +34,8 @@ const deliveries = {
     settlement: narrowed(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/u, "The id of a settlement."),
     from: narrowed(instant, "Events from this time on, UTC."),
     to: narrowed(instant, "Events before this time, UTC."),
-    limit: narrowed(/^[1-9][0-9]{0,4}$/u, `Clamped to ${pageMax}; ${pageDefault} without it.`),
-    cursor: narrowed(/^[1-9][0-9]{0,17}$/u, "Of the page before.")
+    limit: narrowed(/^[1-9][0-9]{0,4}$/u, `Clamped to ${pageMax}; default ${pageDefault}.`),
+    cursor: narrowed(/^[1-9][0-9]{0,17}$/u, "Cursor of the previous page.")
   }),
   answers: {
     200: { description: "A page.", body: ListedDeliveries },
@@ -79,7 +79,9 @@ export const addDeliveryRoutes = Effect.gen(function* () {
     return listDeliveries(asked.filter, asked.page).pipe(
       Effect.map((body) => listed(request, body)),
       Effect.provideService(SqlClient.SqlClient, sql),
-      Effect.catch((error) => Effect.as(Effect.logError("the deliveries were not read", error), temporarilyUnavailable))
+      Effect.catch((error) =>
+        Effect.as(Effect.logError("the deliveries could not be read", error), temporarilyUnavailable)
+      )
     )
   }
   yield* addRoutes({ tag: "webhooks", about: "Messages to sellers about their settlements." }, [

@@ -67,7 +67,7 @@ export class Sender extends Context.Service<
         const isBack = attempted._tag === "Delivered" && failing.delete(receiver.name)
         if (attempted._tag !== "Delivered") failing.add(receiver.name)
         if (attempted._tag === "GivenUp") {
-          yield* Effect.logWarning("a webhook is given up: its receiver has not taken it in time").pipe(
+          yield* Effect.logWarning("gave up a webhook: its receiver did not accept it in time").pipe(
             Effect.annotateLogs({
               receiver: receiver.name,
               event: delivery.type,

@@ -53,7 +53,7 @@ const readSource = Effect.fnUntraced(function* (
   if (secrets.length > secretsMax) return yield* refuse(receiver, `at most ${secretsMax} secrets may sign`)
   return secrets.length > 0 && secrets.every((one) => one !== undefined && one.length >= secretBytesMin)
     ? secrets.map((one) => Redacted.make(one!))
-    : yield* refuse(receiver, `a secret has at least ${secretBytesMin} bytes, in Base64 after whsec_ or as it is`)
+    : yield* refuse(receiver, `a secret has at least ${secretBytesMin} bytes, in Base64 after whsec_ or as plain text`)
 })
 
 export class SigningSecrets extends Context.Service<
@@ -102,8 +102,8 @@ export class SigningSecrets extends Context.Service<
           ? Effect.void
           : refuse(
               receiver,
-              "none of the secrets that sign now is left in its source: write NEW,OLD and take OLD out when the " +
-                `receiver knows NEW, or, if OLD has leaked, \`tollkeeper webhooks rotate ${receiver.name} --at-once\``
+              "its source has none of the current signing secrets: write NEW,OLD and remove OLD when the " +
+                `receiver has NEW, or, if OLD has leaked, \`tollkeeper webhooks rotate ${receiver.name} --at-once\``
             )
 
       return SigningSecrets.of({
@@ -115,8 +115,8 @@ export class SigningSecrets extends Context.Service<
           if (changed.added + changed.gone === 0) {
             return yield* refuse(
               receiver,
-              "its source holds what signs already: write NEW,OLD into it first (the file that " +
-                `${receiver.secretEnv}_FILE names; a variable itself changes with a restart alone)`
+              "its source contains the current signing secrets: write NEW,OLD into it first (the file that " +
+                `${receiver.secretEnv}_FILE names; a variable only changes with a restart)`
             )
           }
           if (!force) yield* gapOf(receiver, next)

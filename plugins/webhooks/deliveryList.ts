@@ -30,9 +30,9 @@ const ListedDelivery = Schema.Struct({
   event_at: time("When it happened."),
   state: Schema.Literals(["due", "delivered", "given_up"]),
   attempts: Schema.Int,
-  last_answer: Schema.NullOr(text("Of the last attempt: an HTTP status, or why there was none.")),
-  next_at: Schema.NullOr(time("When it is sent next; null once it has ended.")),
-  ended_at: Schema.NullOr(time("When the receiver took it, or it was given up."))
+  last_answer: Schema.NullOr(text("Result of the last attempt: an HTTP status, or why there was none.")),
+  next_at: Schema.NullOr(time("Time of the next attempt; null once it has ended.")),
+  ended_at: Schema.NullOr(time("When the receiver accepted it, or it was given up."))
 }).annotate({ identifier: "WebhookDelivery" })
 
 export const ListedDeliveries = Schema.Struct({
@@ -40,9 +40,11 @@ export const ListedDeliveries = Schema.Struct({
   receivers: Schema.Array(text("Name of each receiver that has deliveries.")),
   pagination: Schema.Struct({
     limit: Schema.Int,
-    cursor: Schema.NullOr(text("Of the next page; null on the last one.")),
-    total: Schema.optionalKey(Schema.Int.annotate({ description: "Matches, on the first page, up to a bound." })),
-    more: Schema.optionalKey(Schema.Boolean.annotate({ description: "There are more than that." }))
+    cursor: Schema.NullOr(text("Cursor of the next page; null on the last one.")),
+    total: Schema.optionalKey(
+      Schema.Int.annotate({ description: "Matches, only on the first page, counted up to a limit." })
+    ),
+    more: Schema.optionalKey(Schema.Boolean.annotate({ description: "True if there are more matches than `total`." }))
   })
 }).annotate({ identifier: "WebhookDeliveries" })
 

@@ -51,7 +51,7 @@ const started = Layer.effectDiscard(
         const failing = sender.failing().filter((name) => !disabled.includes(name))
         const details = [
           ...(disabled.length === 0 ? [] : [`disabled by their 410: ${disabled.join(", ")}`]),
-          ...(failing.length === 0 ? [] : [`not reached, tried again: ${failing.join(", ")}`])
+          ...(failing.length === 0 ? [] : [`not reached, being retried: ${failing.join(", ")}`])
         ]
         return details.length === 0
           ? { state: "ready" as const }

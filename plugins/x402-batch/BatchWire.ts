@@ -250,7 +250,7 @@ const payloadAt = (payload: Fields, known: ConfigAt): BatchPayload => {
         sent: callAt(payload["authorization"], "authorization")
       }
     default:
-      throw new Wrong("payload.type is none of deposit, voucher, refund, claim, settle, withdrawStart, withdrawEnd")
+      throw new Wrong("payload.type is not one of deposit, voucher, refund, claim, settle, withdrawStart, withdrawEnd")
   }
 }
 

@@ -62,7 +62,7 @@ const makeReadings = Effect.fnUntraced(function* (cache: StateCache, contract: s
       if (value !== undefined && state === undefined)
         return yield* new LedgerUnavailable({
           operation: "getLedgerEntries",
-          message: "an entry that is no channel of the batch contract"
+          message: "an entry that is not a channel of the batch contract"
         })
       found.push(cache.store({ channelId, ledger: latestLedger, state, readMillis }))
     }

@@ -19,15 +19,15 @@ export const batchKeys = networkKeys(
       default: 2,
       min: 0,
       max: 1_000,
-      doc: "A deposit is worth at least this many times its own fee and its share of a claim; 0: no floor."
+      doc: "A deposit must be worth at least this many times its own fee and its share of a claim; 0: no minimum."
     }),
     batch_unit_stroops: amount({
       default: 1,
-      doc: "What an atomic unit of any of the network's assets is worth at least, stroops; above zero."
+      doc: "Minimum value of an atomic unit of any of the network's assets, stroops; above zero."
     }),
     batch_deposits_stroops_per_key_per_day: amount({
       default: 200_000_000,
-      doc: "What the sponsor pays for a caller's deposits in a day, within its budget; some 1,800 new channels."
+      doc: "Maximum the sponsor pays for a caller's deposits in a day, within its budget; about 1,800 new channels."
     })
   },
   ({ batch_contract }) =>

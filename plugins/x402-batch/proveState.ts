@@ -44,5 +44,5 @@ export const proveState = Effect.fnUntraced(function* (
   }
   if (answer._tag === "Refused" && answer.code.includes(`Contract, #${batchErrors.ChannelNotFound})`))
     return { ledger, state: undefined }
-  return yield* unproven("nothing shows whether the channel exists; ask again later")
+  return yield* unproven("the nodes do not show whether the channel exists; try again later")
 })

@@ -162,7 +162,7 @@ export const readExecuted = (contract: string, promise: PromisedMovement, execut
 
 const notPromised: Executed = {
   _tag: "NotMoved",
-  message: "the executed transaction does not show the promised movement"
+  message: "the executed transaction does not show the expected movement"
 }
 
 /** Whether an event of the contract is of a call between these parties. */

@@ -202,7 +202,7 @@ const makeScheme = Effect.gen(function* () {
     checkExecuted: (promise, { transfers }) =>
       Option.isNone(transfers) || movedAsPromised(transfers.value, promise)
         ? { _tag: "Moved", amount: promise.amount }
-        : { _tag: "NotMoved", message: "the executed transaction does not show the promised transfer" }
+        : { _tag: "NotMoved", message: "the executed transaction does not show the expected transfer" }
   }
   return exact
 })

@@ -12,21 +12,21 @@ export const refusals = [
   row("invalid_exact_ledger_payload_wrong_operation", "one contract call and nothing else"),
   row("invalid_exact_ledger_payload_unsafe_tx_or_op_source", "no account of the facilitator is a source"),
   row("invalid_exact_ledger_payload_wrong_asset", "the contract called is the asset", {
-    label: "Other asset signed",
-    sentence: "The buyer signed another asset."
+    label: "Wrong asset signed",
+    sentence: "The buyer signed a payment in another asset."
   }),
   row("invalid_exact_ledger_payload_wrong_function_name", "transfer with three arguments"),
   row("invalid_exact_ledger_payload_muxed_address", "plain addresses"),
   row("invalid_exact_ledger_payload_facilitator_is_payer", "the facilitator is not the payer"),
   row("invalid_exact_ledger_payload_facilitator_is_recipient", "the facilitator receives nothing"),
   row("invalid_exact_ledger_payload_wrong_recipient", "the recipient is payTo", {
-    label: "Other recipient signed",
-    sentence: "The buyer signed another recipient."
+    label: "Wrong recipient signed",
+    sentence: "The buyer signed a payment to another recipient."
   }),
   row("invalid_exact_ledger_payload_self_payment", "payer and recipient differ"),
   row("invalid_exact_ledger_payload_wrong_amount", "the amount is the required one, above zero", {
-    label: "Other amount signed",
-    sentence: "The buyer signed another amount."
+    label: "Wrong amount signed",
+    sentence: "The buyer signed a payment of another amount."
   }),
   row("invalid_exact_ledger_payload_issuer_is_payer", "the payer does not issue the asset"),
   row("invalid_exact_ledger_payload_no_auth_entries", "there is an authorization entry"),
@@ -39,7 +39,7 @@ export const refusals = [
   row("invalid_ledger_auth_expired", "the authorization has not expired", {
     label: "Signature expired before it was sent",
     sentence: "The buyer's signature has expired.",
-    remedy: "The buyer signs a new payment."
+    remedy: "Have the buyer sign a new payment."
   }),
   row("invalid_exact_ledger_signature_expiration_too_far", "the authorization does not outlive its timeout", {
     label: "Signature valid for too long",
@@ -48,7 +48,7 @@ export const refusals = [
   row("invalid_ledger_enforcing_simulation_failed", "the enforcing simulation succeeds", {
     label: "Ledger would refuse it",
     sentence: "The ledger would refuse the transfer: most often the buyer lacks the balance or a trustline.",
-    remedy: "Read the message: it names the balance, limit or trustline; then sign a new payment."
+    remedy: "Fix the balance, limit or trustline named in the message; then sign a new payment."
   }),
   row("invalid_ledger_restore_required", "what has to be restored is restored by the payment, within the fee ceilings"),
   row("invalid_exact_ledger_payload_no_transfer_events", "the simulation shows a transfer"),
@@ -61,7 +61,7 @@ export const refusals = [
   row("invalid_exact_ledger_payload_fee_exceeds_maximum", "the network fee is within its ceilings", {
     label: "Network fee too high",
     sentence: "The network fee is above the ceiling of the settings.",
-    remedy: "Wait for a cheaper hour, or raise the ceilings of the network in the settings."
+    remedy: "Wait until fees drop, or raise the network's ceilings in the settings."
   })
 ]
 

@@ -102,7 +102,7 @@ const makeScheme = Effect.fnUntraced(function* (offered: readonly [Offered, ...R
     checkExecuted: (promise, executed) =>
       movedAsPromised(executed, offered, promise)
         ? { _tag: "Moved", amount: promise.amount }
-        : { _tag: "NotMoved", message: "the executed transaction does not show the promised settlement" }
+        : { _tag: "NotMoved", message: "the executed transaction does not show the expected settlement" }
   }
   return upto
 })
@@ -115,7 +115,7 @@ export const layer = Layer.effectDiscard(
     if (contract === "") return yield* Effect.logInfo("upto is not offered: no contract is configured")
     const unknown = Object.keys(others).find((name) => !drafts.some((profile) => profile.name === name))
     if (unknown !== undefined)
-      return yield* Effect.die(new Error(`upto_profiles names ${unknown}; there are ${drafts.map(({ name }) => name)}`))
+      return yield* Effect.die(new Error(`upto_profiles names ${unknown}; known: ${drafts.map(({ name }) => name)}`))
     const offered: readonly [Offered, ...ReadonlyArray<Offered>] = [
       { contract, profile: tollkeeper },
       ...drafts.flatMap((profile) => {

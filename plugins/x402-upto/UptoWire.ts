@@ -146,7 +146,7 @@ export const callWithAmount = (call: SettleCall, actual: bigint, auth: ReadonlyA
 /** The facilitator's authorization as the source of a simulation: unsigned, and worth nothing elsewhere. */
 export const sourceAuthorization = (operation: Operation): AuthEntry => {
   const invoked = invokedBy(operation)
-  if (invoked === undefined) throw new Error("the operation is no contract call")
+  if (invoked === undefined) throw new Error("the operation is not a contract call")
   return sourceEntry(invocationOf(invoked))
 }
 

@@ -48,7 +48,7 @@ export const defaulting =
 export const stateFlag = Flag.String("state").pipe(defaulting("Folder of this process's state", ".tollkeeper"))
 
 export const jsonFlag = Flag.Boolean("json").pipe(
-  Flag.withDescription("Answer with one JSON value instead of lines for people; default false"),
+  Flag.withDescription("Print one JSON value instead of text; default false"),
   Flag.withDefault(false)
 )
 
@@ -184,7 +184,7 @@ const requireTables = (place: CommandTarget, owner: string) =>
       return yield* new NeverStarted({
         message:
           `the ${describeDatabase(profile, place.state)} is of an older version: ${missing} migrations of ${owner} ` +
-          "have not run, and a command runs none; use the version that serves, or start this one first"
+          "have not run, and commands run no migrations; use the version that serves, or start this one first"
       })
   })
 

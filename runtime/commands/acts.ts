@@ -29,7 +29,7 @@ export const acts = Command.make(
   {
     ...placeFlags(),
     json: jsonFlag,
-    limit: Flag.Int("limit").pipe(Flag.withDescription("How many, the newest first; 0 for all"), Flag.withDefault(50))
+    limit: Flag.Int("limit").pipe(Flag.withDescription("Maximum number, newest first; 0 for all"), Flag.withDefault(50))
   },
   ({ json, limit, ...place }) =>
     Effect.gen(function* () {

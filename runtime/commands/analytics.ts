@@ -19,6 +19,6 @@ const rebuild = Command.make(
 ).pipe(Command.withDescription("Empty the analytics records and rebuild them from the journal of facts"))
 
 export const analytics = Command.make("analytics").pipe(
-  Command.withDescription("The records that analytics keeps"),
+  Command.withDescription("Manage the records of analytics"),
   Command.withSubcommands([rebuild])
 )

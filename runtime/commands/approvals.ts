@@ -67,8 +67,8 @@ export const approvals = Command.make("approvals").pipe(
   Command.withDescription("Approve or deny agents' payments, for operators"),
   Command.withSubcommands([
     list,
-    decide("approve", "approved", "Let one payment pass, once"),
-    decide("deny", "denied", "Refuse a payment"),
+    decide("approve", "approved", "Approve one payment, once"),
+    decide("deny", "denied", "Deny a payment"),
     log
   ])
 )

@@ -73,7 +73,7 @@ const channelLines = ({
 }: Batch): ReadonlyArray<string> => {
   if (count === 0) return []
   const parts = [
-    [older, "older than the ledger's memory"],
+    [older, "older than the ledger's history"],
     [archived, "archived"],
     [changed, "changed while this read"],
     [ofOthers, "moved by others too"]
@@ -118,7 +118,7 @@ export const audit = Command.make(
     if (json) yield* Console.log(JSON.stringify(report))
     else for (const { detail, rule, subject } of report.mismatches) yield* Console.log(`${rule}: ${subject} ${detail}`)
     const { batch, forgotten, logged, mismatches, open, settlements, transactions, unresolved } = report
-    const states = `${open} open, ${unresolved} unresolved, ${forgotten} older than the ledger's memory`
+    const states = `${open} open, ${unresolved} unresolved, ${forgotten} older than the ledger's history`
     const leaves = logged === undefined ? "" : `${logged.leaves} logged outcomes (${logged.swept} swept since), `
     const found = `${transactions} transactions, ${leaves}${mismatches.length} mismatches`
     if (!json) yield* Effect.forEach(channelLines(batch), (line) => Console.log(line))

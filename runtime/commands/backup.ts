@@ -42,7 +42,7 @@ const save = Command.make("save", { ...placeFlags(), json: jsonFlag, file }, ({ 
     yield* answer(json, { file: target, bytes: bytes.length }, [
       `${target}: ${bytes.length} bytes; \`tollkeeper backup restore ${file} --state DIR\` ` +
         "puts it into an empty folder",
-      "it is the database alone: the embedded ledger and sponsor.seed are not in it; " +
+      "it contains only the database, not the embedded ledger and sponsor.seed; " +
         "copy the whole folder for those, while nothing runs over it"
     ])
   }).pipe(Effect.provide(databaseOf(place)))
@@ -93,7 +93,7 @@ const restore = Command.make(
     const folder = join(state, "database")
     yield* mustExist(file)
     if (existsSync(folder))
-      return yield* new StateRefused({ message: `${folder} is there already; name an empty place with --state DIR` })
+      return yield* new StateRefused({ message: `${folder} already exists; name an empty folder with --state DIR` })
     const isNew = !isClaimed(state)
     yield* claimState(state)
     const holdings = yield* Effect.gen(function* () {
@@ -110,7 +110,7 @@ const restore = Command.make(
       Effect.tapError(() => (isNew ? releaseState(state) : Effect.void))
     )
     yield* answer(json, { folder, file: resolve(file), ...holdings }, [
-      `${folder} holds what ${file} held: ${holdingsText(holdings)}; start with --state ${state}, ` +
+      `${folder} now contains ${file}: ${holdingsText(holdings)}; start with --state ${state}, ` +
         "then compare it with the ledger by `tollkeeper audit`"
     ])
   })
@@ -131,6 +131,6 @@ const verify = Command.make(
 ).pipe(Command.withDescription("Check an archive as restore does, without restoring it"))
 
 export const backup = Command.make("backup").pipe(
-  Command.withDescription("The embedded database in one file; a PostgreSQL server has pg_dump"),
+  Command.withDescription("Back up the embedded database to one file; use pg_dump for a PostgreSQL server"),
   Command.withSubcommands([save, restore, verify])
 )

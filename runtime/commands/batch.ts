@@ -26,7 +26,7 @@ const lineOf = (channel: ReportedChannel, nowMillis: number): string => {
   const leftMillis = withdrawal_ends_at === null ? 0 : Date.parse(withdrawal_ends_at) - nowMillis
   return [
     channel.channel_id,
-    principal ?? "a store of its own",
+    principal ?? "its own store",
     asset_symbol ?? asset,
     `${held} held`,
     ...(charged === null ? [] : [`${charged} charged`]),

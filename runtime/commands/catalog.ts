@@ -35,7 +35,7 @@ const move = (name: "remove" | "quarantine" | "restore", description: string) =>
       if (Option.isNone(moved))
         return yield* Effect.fail({
           _tag: "NotListed",
-          message: `there is no listing of ${url}; \`tollkeeper catalog observations\` says why`
+          message: `there is no listing of ${url}; \`tollkeeper catalog observations\` shows why`
         } as const)
       yield* answer(json, moved.value, [`${moved.value.resource}: ${moved.value.from} → ${moved.value.to}`])
     })
@@ -56,7 +56,7 @@ export const catalog = Command.make("catalog").pipe(
   Command.withDescription("Operator actions on the catalog, and a URL's observations"),
   Command.withSubcommands([
     observations,
-    move("remove", "Take a listing out until it is restored"),
+    move("remove", "Remove a listing until it is restored"),
     move("quarantine", "Hide a listing until it is restored"),
     move("restore", "Show a listing again")
   ])

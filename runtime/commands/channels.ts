@@ -85,8 +85,8 @@ const resize = Command.make(
           after: String(count)
         }))
         yield* answer(json, { required: count }, [
-          `${count} channels are required; the facilitators create what is missing, ` +
-            "and merge the others back once nothing holds them"
+          `${count} channels are required; the facilitators create the missing ones, ` +
+            "and merge the others back once they are free"
         ])
       })
     )
@@ -139,6 +139,6 @@ const open = Command.make("open", { ...placeFlags(), json: jsonFlag }, ({ json, 
 )
 
 export const channels = Command.make("channels").pipe(
-  Command.withDescription("The channel accounts, for operators"),
+  Command.withDescription("Manage the channel accounts"),
   Command.withSubcommands([list, resize, open])
 )

@@ -14,17 +14,20 @@ const optional = (name: string, words: string) =>
 export const checkSeller = Command.make(
   "check-seller",
   {
-    url: Argument.String("url").pipe(Argument.withDescription("The page that is sold")),
+    url: Argument.String("url").pipe(Argument.withDescription("URL of the paid page")),
     method: optional("method", "Default GET, or POST with a body"),
-    body: optional("body", "What is sent with each request; default none"),
-    facilitator: optional("facilitator", "Its /prepare is asked; default the one that runs on this machine"),
+    body: optional("body", "Body to send with each request; default none"),
+    facilitator: optional(
+      "facilitator",
+      "Facilitator whose /prepare to call; default the one that runs on this machine"
+    ),
     ledger: optional("ledger", "A ledger RPC; one with a friendbot pays the checks; default the running one's"),
     network: Flag.String("network").pipe(
       Flag.withDescription("Network to pay on; default stellar:testnet"),
       Flag.withDefault("stellar:testnet")
     ),
     maxAmount: Flag.String("max-amount").pipe(
-      Flag.withDescription("The most for one payment, atomic units of USDC; default 1000000"),
+      Flag.withDescription("Maximum of one payment, atomic units of USDC; default 1000000"),
       Flag.withDefault("1000000")
     ),
     json: jsonFlag
@@ -43,7 +46,6 @@ export const checkSeller = Command.make(
     const lines = report.map(({ name, result, words }) => `${result.padEnd(8)}${name.padEnd(22)}${words}`)
     yield* answer(json, { url, checks: report }, lines)
     const wanting = report.filter(({ result }) => result === "mend").length
-    if (wanting > 0)
-      return yield* new SellerWanting({ message: `${wanting} of ${report.length} checks have to be mended` })
+    if (wanting > 0) return yield* new SellerWanting({ message: `${wanting} of ${report.length} checks need a fix` })
   })
-).pipe(Command.withDescription("Play a buyer against an x402 seller, and print what to mend"))
+).pipe(Command.withDescription("Test an x402 seller as a buyer, and print what to fix"))

@@ -134,7 +134,7 @@ const check = Command.make(
       for (const sentence of missing) yield* Console.log(`missing: ${sentence}`)
     }
     if (missing.length === 0) return
-    const what = missing.length === 1 ? missing[0] : `${missing.length} things are missing; set what is named above`
+    const what = missing.length === 1 ? missing[0] : `${missing.length} values are missing; set those named above`
     return yield* new ProfileIncomplete({ message: `${profile.name} would not start: ${what}` })
   })
 ).pipe(Command.withDescription("Check what a profile needs to start, without starting anything"))

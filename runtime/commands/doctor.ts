@@ -96,7 +96,7 @@ const examineRpc = (url: string, index: number, { isOwn, network }: Examined) =>
       : "check networks.<id>.rpc_urls and the network route; `curl` it from this machine"
     if (served === undefined) return [error(check, "does not answer", remedy)]
     if (served.passphrase !== network.passphrase)
-      return [error(check, "serves another network", "set networks.<id>.rpc_urls to one of the network that is served")]
+      return [error(check, "serves another network", "set networks.<id>.rpc_urls to an endpoint of the served network")]
     const latest = yield* ask("getLatestLedger")
     const health = yield* ask("getHealth")
     const closedAt = Number(health?.latestLedgerCloseTime ?? latest?.closeTime ?? Number.NaN)
@@ -202,7 +202,7 @@ const examineReconcilers = Effect.gen(function* () {
   if (Option.isNone(supervisor)) return []
   return lastRunsOf(yield* supervisor.value.actors, yield* monotonicMillis).map(({ actor, isFailing, sentence }) =>
     isFailing
-      ? warning("reconciler", `${actor} ${sentence}`, "the log has the cause; the next run tries again")
+      ? warning("reconciler", `${actor} ${sentence}`, "the log shows the cause; the next run retries")
       : ok("reconciler", `${actor} ${sentence}`)
   )
 })
@@ -212,7 +212,7 @@ const examineKeys = Effect.gen(function* () {
   const unlabelled = callers.filter((principal) => /^[0-9a-f]{16}$/.test(principal)).length
   return [
     callers.length === 0
-      ? ok("keys", "no caller keys: every client that reaches the listener is served (by default this machine alone)")
+      ? ok("keys", "no caller keys: every client that reaches the listener is served (by default only this machine)")
       : unlabelled > 0
         ? warning(
             "keys",
@@ -241,7 +241,7 @@ const examinePort = Effect.fnUntraced(function* (folder: string) {
     ? [
         warning(
           "port",
-          `a facilitator answers at ${port}, and it is not over ${folder}`,
+          `a facilitator answers at ${port}, but it does not use ${folder}`,
           "name its folder with --state DIR"
         )
       ]
@@ -267,7 +267,7 @@ const examineDisk = Effect.fnUntraced(function* (folder: string) {
   })
   const reading = yield* readDisk(folder, resolve(folder, embedded_folder))
   return reading === undefined
-    ? [ok("disk", `${folder} is not there yet; the first start makes it`)]
+    ? [ok("disk", `${folder} does not exist yet; the first start creates it`)]
     : [diskFinding(reading, reserveBytes)]
 })
 
@@ -319,7 +319,7 @@ const damageRemedy = (folder: string): string | undefined => {
 const examine = Effect.fnUntraced(function* (place: CommandTarget) {
   const on = <A, E, R>(layer: Layer.Layer<A, E, R>) => Effect.provide(layer)
   const settings = groundAt(place)
-  const config = "`tollkeeper config check` says what the profile lacks"
+  const config = "`tollkeeper config check` shows what the profile lacks"
   const network = databaseStatus(Network.layer.pipe(Layer.provideMerge(settings)))
   const server = databaseStatus(Server.layer.pipe(Layer.provideMerge(settings)))
   const keys = databaseStatus(Keys.layer.pipe(Layer.provideMerge(Server.layer), Layer.provideMerge(settings)))

@@ -47,7 +47,7 @@ const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, 
       names.length === 0 ? `no ${what}: ${none}` : `${what}: ${names.join(", ")}`
     yield* answer(json, { callers, operators }, [
       of(callers, "caller keys", "every client that can reach the listener is served"),
-      of(operators, "operator keys", "actions over HTTP are refused, metrics are served to this machine alone")
+      of(operators, "operator keys", "actions over HTTP are refused, metrics are served only to this machine")
     ])
   }).pipe(Effect.provide(keysAt(place)))
 ).pipe(Command.withDescription("List the principals of callers' and operators' keys"))
@@ -71,9 +71,7 @@ const reread = Command.make("reread", rereadFlags, ({ json, reason, reinstates, 
     yield* answer(json, { ...keys.listed(), replicas }, linesOf(replicas))
     yield* requireAll(replicas)
   }).pipe(Effect.provide(keysAt(place)))
-).pipe(
-  Command.withDescription("Have all replicas reread their keys and webhook secrets, as SIGHUP does; names each replica")
-)
+).pipe(Command.withDescription("Reread keys and webhook secrets on all replicas, as SIGHUP does; reports each replica"))
 
 const signersText = ({ channels, sponsor }: Rotated): string =>
   `sponsor ${sponsor}, channels from ${channels[0] ?? "none"}`
@@ -174,6 +172,6 @@ const seal = Command.make(
 ).pipe(Command.withDescription("Seal seeds of sponsor and channels in a file, under a passphrase"))
 
 export const keys = Command.make("keys").pipe(
-  Command.withDescription("Keys of callers and operators, and the signing seeds"),
+  Command.withDescription("Manage keys of callers and operators, and the signing seeds"),
   Command.withSubcommands([list, reread, rotate, seal])
 )

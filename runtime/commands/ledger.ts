@@ -16,7 +16,9 @@ export const ledger = Command.make(
       Flag.withDefault("1s")
     ),
     contractTime: Flag.String("contract-time").pipe(
-      Flag.withDescription("Time budget of a ledger's contracts, the rest waits; default a quarter of --close"),
+      Flag.withDescription(
+        "Execution time for contracts per ledger, other transactions wait; default a quarter of --close"
+      ),
       Flag.optional
     ),
     fault: Flag.String("fault").pipe(
@@ -65,7 +67,7 @@ export const ledger = Command.make(
       Flag.optional
     ),
     seedAccounts: Flag.Boolean("seed-accounts").pipe(
-      Flag.withDescription("Four accounts with XLM and USDC from the start"),
+      Flag.withDescription("Create four accounts with XLM and USDC at the start"),
       Flag.withDefault(false)
     )
   },

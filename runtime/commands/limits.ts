@@ -36,7 +36,7 @@ const set = Command.make(
     json: jsonFlag,
     reason: reasonFlag,
     key: Flag.String("key").pipe(
-      Flag.withDescription("Label of the key that it is for; absent: everyone"),
+      Flag.withDescription("Label of the key to which it applies; default all"),
       Flag.optional
     ),
     name: Argument.String("name").pipe(Argument.withDescription("Name of the limit, as `limits list` has it")),

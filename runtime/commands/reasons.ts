@@ -29,7 +29,7 @@ export const reasons = Command.make(
   {
     json: jsonFlag,
     reason: Argument.String("reason").pipe(
-      Argument.withDescription("One reason, in either spelling; absent: all of them"),
+      Argument.withDescription("One reason, in either spelling; default all"),
       Argument.withDefault("")
     )
   },
@@ -40,4 +40,4 @@ export const reasons = Command.make(
     const found = one === undefined ? rows.map(explainReason) : [one]
     yield* answer(json, found, found.map(lineOf))
   })
-).pipe(Command.withDescription("What reasons of refused payments and unlisted resources mean, and what to do"))
+).pipe(Command.withDescription("Explain the reasons for refused payments and unlisted resources, with remedies"))

@@ -106,8 +106,8 @@ const beginEpoch = Command.make(
       )
       yield* answer(json, { ended: ended?.epoch ?? null }, [
         ended === undefined
-          ? "the newest epoch is about to begin already"
-          : "the log begins a new epoch within seconds; /log/epochs has its name and what it continues"
+          ? "a new epoch is already about to begin"
+          : "the log begins a new epoch within seconds; /log/epochs shows its name and the epoch that it continues"
       ])
     }).pipe(Effect.provide(tablesOf(place, "receipts")))
 ).pipe(Command.withDescription("End the log's epoch, as after a restore that a witness shows, and begin the next one"))

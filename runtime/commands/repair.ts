@@ -51,7 +51,7 @@ const mendTables = Effect.gen(function* () {
           Effect.sync(() => void done.push(`table ${name}: an index cannot be built (${String(error.cause)})`))
         )
       )
-  done.push("all indexes were built anew")
+  done.push("all indexes were rebuilt")
   yield* sql`checkpoint`
   return { done, holdings: yield* examineRows }
 })
@@ -84,8 +84,8 @@ export const repairFolder = Effect.fnUntraced(function* (folder: string) {
     )
   )
   const lost =
-    "the log was reset: what was written since the last checkpoint and had not reached the tables is lost" +
-    (isControlReplaced ? ", and the control file was made anew" : "")
+    "the log was reset: changes since the last checkpoint that had not reached the tables are lost" +
+    (isControlReplaced ? ", and the control file was recreated" : "")
   return { copy, damage, ...again, done: [lost, ...again.done] }
 })
 
@@ -93,11 +93,11 @@ const lines = (
   folder: string,
   repaired: { copy: string; damage: string | undefined; done: ReadonlyArray<string>; holdings: Holdings }
 ) => [
-  `${folder}: ${repaired.damage ?? "its files show no damage from outside"}; as it was, it is kept in ${repaired.copy}`,
+  `${folder}: ${repaired.damage ?? "its files show no damage from outside"}; the original is kept in ${repaired.copy}`,
   ...repaired.done,
   `it holds ${holdingsText(repaired.holdings)}`,
   "start it, then compare it with the ledger by `tollkeeper audit`; " +
-    "a payment that the ledger shows and that is missing here is adopted when it comes again"
+    "a payment that is on the ledger but missing here is adopted when it is sent again"
 ]
 
 export const repair = Command.make(

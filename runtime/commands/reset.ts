@@ -39,8 +39,8 @@ export const reset = Command.make(
     yield* leaveBeside(state)
     yield* answer(json, { deleted: true, kept: plan.foreign }, [
       plan.foreign.length === 0
-        ? `${state} is gone: ${what}`
-        : `${what} in ${state} are gone; what is not Tollkeeper's stays: ${plan.foreign.join(", ")}`
+        ? `deleted ${state}: ${what}`
+        : `deleted ${what} in ${state}; kept files that are not Tollkeeper's: ${plan.foreign.join(", ")}`
     ])
   })
 ).pipe(Command.withDescription("Delete the local state: database, embedded ledger and development keys"))

@@ -41,9 +41,9 @@ const amountOf = (units: bigint, asset: string, assets: ReadonlyMap<string, Asse
 
 const answered: Readonly<Record<string, string>> = {
   Pending: "taken by the node",
-  Duplicate: "known to the node already",
+  Duplicate: "already known to the node",
   TryAgainLater: "the node asked to retry later; it is sent again with the same bytes",
-  Error: "refused by the node, which is not final: the ledger alone decides",
+  Error: "refused by the node, which is not final: only the ledger decides",
   Lost: "no answer came, so it counts as sent"
 }
 
@@ -87,16 +87,17 @@ const outcomeSays = ({ closedAt, record }: SettlementHistory, { assets }: Surrou
     case "expired":
       return `expired${word}${why}: the authorization has expired and no money moved${charged}`
     case "unresolved":
-      return `the ledger's history no longer has the outcome${why}; what it may have cost stays charged${charged}`
+      return `the ledger's history no longer shows the outcome${why}; its maximum cost stays charged${charged}`
     default:
-      return "the ledger has not decided it yet"
+      return "not confirmed yet"
   }
 }
 
 const answerSays = ({ deliveredAt, record }: SettlementHistory, { now }: Surroundings): string => {
   switch (record.state) {
     case "settled":
-      if (record.delivery === "given") return "a process is sending the success to the caller, and has not confirmed it"
+      if (record.delivery === "given")
+        return "a process is sending the success to the caller; the delivery is not confirmed yet"
       return deliveredAt === null
         ? "the success has not been fetched yet: the same settle by the same caller receives it once"
         : `the success was delivered at ${deliveredAt.toISOString()}` +
@@ -107,7 +108,7 @@ const answerSays = ({ deliveredAt, record }: SettlementHistory, { now }: Surroun
     case "failed":
     case "expired":
       return Option.match(record.reason, {
-        onNone: () => "the caller receives that it failed, on every request",
+        onNone: () => "the caller receives the failure, on every request",
         onSome: (reason) => {
           const meant = explainedOf(reason)
           const words = meant === undefined ? "" : `: ${meant.sentence} ${meant.remedy}`

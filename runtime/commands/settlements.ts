@@ -8,10 +8,10 @@ import { explain } from "./settlementsExplain.ts"
 import { line, list, withMoves } from "./settlementsList.ts"
 
 const settlement = Argument.String("settlement").pipe(
-  Argument.withDescription("Its id, or the hash of any of its transactions")
+  Argument.withDescription("Settlement id, or the hash of any of its transactions")
 )
 
-const listHint = "`tollkeeper settlements list` names those without an end"
+const listHint = "`tollkeeper settlements list` shows those without an outcome"
 
 const found = Effect.fnUntraced(function* (moves: OperatorActions["Service"], idOrHash: string) {
   const record = yield* moves.find(idOrHash)
@@ -78,7 +78,7 @@ const give = Command.make(
   {
     ...placeFlags(),
     transaction: Argument.String("transaction").pipe(
-      Argument.withDescription("Hash of the transaction, as the refusal and the audit name it")
+      Argument.withDescription("Hash of the transaction, as shown by the refusal and the audit")
     ),
     to: Flag.String("to").pipe(
       Flag.withDescription("Principal it was settled for: `key:` and the key's label, or `anonymous`")
@@ -98,6 +98,6 @@ const give = Command.make(
 ).pipe(Command.withDescription("Assign a settled payment whose record was lost in a restore to its principal"))
 
 export const settlements = Command.make("settlements").pipe(
-  Command.withDescription("Inspect payments and resolve settlements without an end, for operators"),
+  Command.withDescription("Inspect payments and resolve settlements without an outcome"),
   Command.withSubcommands([list, show, explain, giveUp, resolve, give])
 )

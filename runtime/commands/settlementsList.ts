@@ -91,15 +91,15 @@ const flags = {
   ...placeFlags(),
   json: jsonFlag,
   which: Flag.Literals("which", listableStates).pipe(
-    Flag.withDescription("Which to list; all: those without an end; refused: payments without one"),
+    Flag.withDescription("Which to list; all: those without an outcome; refused: payments without a settlement"),
     Flag.withDefault("all" as const)
   ),
   since: Flag.String("since").pipe(
     Flag.withDescription("Recorded since then: 90m, 24h, 7d, or a date; refusals are kept by UTC day"),
     Flag.optional
   ),
-  payer: Flag.String("payer").pipe(Flag.withDescription("Of this payer's address alone"), Flag.optional),
-  reason: Flag.String("reason").pipe(Flag.withDescription("With this reason alone"), Flag.optional)
+  payer: Flag.String("payer").pipe(Flag.withDescription("Only of this payer's address"), Flag.optional),
+  reason: Flag.String("reason").pipe(Flag.withDescription("Only with this reason"), Flag.optional)
 }
 
 interface Asked {

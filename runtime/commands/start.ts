@@ -73,7 +73,7 @@ const aloneIn = Effect.fnUntraced(function* (folder: string) {
   const other = instancesOf(folder).find(({ isAlone }) => isAlone)
   if (other !== undefined) {
     const stop = `stop it (Ctrl+C in its terminal, or kill ${other.pid})`
-    const second = "start a second one with --state DIR and ports of its own"
+    const second = "start a second one with --state DIR and its own ports"
     return yield* new StateRefused({
       message: `a Tollkeeper already runs over ${folder} (${describeInstance(other)}); ${stop}, or ${second}`
     })

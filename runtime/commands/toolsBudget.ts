@@ -104,6 +104,6 @@ const channels = Command.make("channels").pipe(
 )
 
 export const toolsBudget = Command.make("tools-budget").pipe(
-  Command.withDescription("What agents' payments hold, for operators"),
+  Command.withDescription("Manage the amounts held by agents' payments"),
   Command.withSubcommands([list, channels, resolve])
 )

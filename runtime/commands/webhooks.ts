@@ -45,10 +45,10 @@ const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, 
             : [`DISABLED since ${disabled_at.toISOString()}: it answered 410 (\`webhooks enable ${receiver}\`)`]),
           ...(resting_until === null
             ? []
-            : [`asked for no more until ${resting_until.toISOString()}; a replay ends that`])
+            : [`asked for a pause until ${resting_until.toISOString()}; a replay ends it`])
         ].join("  ")
     )
-    yield* answer(json, all, all.length === 0 ? ["no receiver has been sent anything yet"] : lines)
+    yield* answer(json, all, all.length === 0 ? ["nothing was sent to any receiver yet"] : lines)
   }).pipe(Effect.provide(tablesAt(place)))
 ).pipe(Command.withDescription("Status of receivers: events due, delivered, given up"))
 
@@ -92,7 +92,7 @@ const enable = Command.make(
         wasDisabled ? `${receiver} gets its due events again, within a second` : `${receiver} was not disabled`
       ])
     }).pipe(Effect.provide(tablesAt(place)))
-).pipe(Command.withDescription("Send to a receiver again that was disabled because it answered 410"))
+).pipe(Command.withDescription("Re-enable a receiver that was disabled because it answered 410"))
 
 const immediateFlag = Flag.Boolean("at-once").pipe(
   Flag.withDescription("Rotate although no previous secret is left: messages are refused until the receiver has it"),

@@ -120,7 +120,7 @@ const closeToOthers = (folder: string) =>
       mkdirSync(folder, { recursive: true, mode: 0o700 })
       chmodSync(folder, 0o700)
     },
-    catch: (cause) => new DatabaseRefused({ message: `the folder ${folder} cannot be made`, cause })
+    catch: (cause) => new DatabaseRefused({ message: `the folder ${folder} cannot be created`, cause })
   })
 
 /** A database in `folder`, locked for this process; in memory without one. */

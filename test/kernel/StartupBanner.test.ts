@@ -41,7 +41,7 @@ describe("the startup banner", () => {
       const { out } = yield* reported({ host: "127.0.0.1", port: 5022 })
       expect(out).toContain("Try it, in another terminal:  npm run pay -- --state .state")
       expect(out).toContain("In a browser:  http://127.0.0.1:5022")
-      expect(out).toContain("Stop it with Ctrl+C: payments under way end first, and its state stays in .state.")
+      expect(out).toContain("Stop it with Ctrl+C: payments in progress finish first, and its state stays in .state.")
     }).pipe(Effect.provide([StartupBanner.layer, ListenAt.layer]))
   )
 

@@ -201,7 +201,7 @@ export const mail = async (world: World): Promise<ReadonlyArray<Path>> => {
   const hash = await failedPayment(world)
   const { at, state, tollkeeper } = world
   /** The sentence of the page for a settlement that failed on the ledger. */
-  const says = /The ledger took the transaction and it failed/
+  const says = /The transaction failed on the ledger/
   const byCommand = await walk("an operator: from a hash to its reason, by a command", async (step) => {
     await step(
       `tollkeeper settlements explain ${hash.slice(0, 8)}…`,

@@ -210,7 +210,7 @@ const beside: ReadonlyArray<Item> = [
     name: "a foreign page asks the friendbot",
     play: () =>
       answerOf(`http://127.0.0.1:${ledgerPort}/friendbot?addr=G`, { headers: { origin: "http://evil.example" } }),
-    says: /pages of this origin may not ask; .*allowed_origins/,
+    says: /pages of this origin may not call; .*allowed_origins/,
     status: 403
   },
   {

@@ -144,7 +144,7 @@ describe("beside a running facilitator", () => {
       1,
       "",
       `${answeredBy()}tollkeeper: no settlement has the id or hash unknown-id; ` +
-        "`tollkeeper settlements list` names those without an end\n"
+        "`tollkeeper settlements list` shows those without an outcome\n"
     ])
   })
 
@@ -190,7 +190,7 @@ describe("beside a running facilitator", () => {
     ])
     expect(addresses(there.stdout)).toEqual(addresses(here.stdout))
     const again = await run("backup", "restore", file, "--state", elsewhere)
-    expect([again.status, again.stderr]).toEqual([1, expect.stringMatching(/is there already; .*--state DIR/)])
+    expect([again.status, again.stderr]).toEqual([1, expect.stringMatching(/already exists; .*--state DIR/)])
   })
 
   it("refuses a caller without the key, whose file is private", { timeout: 240_000 }, async () => {

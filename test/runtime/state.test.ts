@@ -108,7 +108,7 @@ describe("why a start ends", () => {
   it.each([
     ["ENOSPC", /disk is full; free some space/],
     ["EROFS", /read-only; choose a folder/],
-    ["EACCES", /may not do that; give the user the right/]
+    ["EACCES", /lacks the permission; grant it/]
   ])("%s names the place and what to do, a defect of it too", (code, sentence) => {
     const error = systemError(code, "/state/x")
     for (const cause of [
@@ -127,7 +127,7 @@ describe("why a start ends", () => {
   })
 
   it("is never empty for an expected error, and undefined for a defect", () => {
-    expect(reported({ _tag: "Wordless" })).toBe("Wordless, without a word of why")
+    expect(reported({ _tag: "Wordless" })).toBe("Wordless: no details")
     expect(sentenceOf(Cause.die(new TypeError("x is not a function")))).toBeUndefined()
   })
 

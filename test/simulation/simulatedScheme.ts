@@ -113,7 +113,7 @@ const executedTransfer: Scheme["checkExecuted"] = (promise, { transfers }) =>
     ({ amount, from, to }) => amount === promise.amount && from === promise.payer && to === promise.payTo
   )
     ? { _tag: "Moved", amount: promise.amount }
-    : { _tag: "NotMoved", message: "the executed transaction does not show the promised transfer" }
+    : { _tag: "NotMoved", message: "the executed transaction does not show the expected transfer" }
 
 /** A contract call moves its own amount to the promised party; a claim moves nothing. */
 const executedBatch: Scheme["checkExecuted"] = (promise, { transfers }) => {

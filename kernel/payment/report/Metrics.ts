@@ -13,7 +13,7 @@ const metrics: Documented = {
   method: "GET",
   path: "/metrics",
   id: "metrics",
-  summary: "Metrics as Prometheus text: for operators, or for this machine alone when no operator key is configured.",
+  summary: "Metrics as Prometheus text: for operators, or only for this machine if no operator key is configured.",
   callers: "keyed",
   isProbe: true,
   answers: {

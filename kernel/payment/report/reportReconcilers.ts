@@ -34,7 +34,7 @@ const reportOf = (runs: ReadonlyArray<ReconcilerRun>): HealthReport => {
   const failing = runs.filter(({ isFailing }) => isFailing).map(({ actor }) => actor)
   return {
     state: failing.length === 0 ? "ready" : "degraded",
-    ...(failing.length === 0 ? {} : { detail: `the last run failed of ${failing.join(", ")}` }),
+    ...(failing.length === 0 ? {} : { detail: `the last run failed: ${failing.join(", ")}` }),
     figures: Object.fromEntries(runs.slice(0, shownMax).map(({ actor, sentence }) => [actor, sentence]))
   }
 }

@@ -84,7 +84,7 @@ export const watchBudget = Effect.gen(function* () {
     const before = reported.get(scope.name)
     reported.set(scope.name, { day, level: before?.day === day ? Math.max(before.level, level) : level })
     if (level === 0 || (before?.day === day && before.level >= level)) return
-    const what = level === 100 ? "is used up: payments are refused" : "is used to four fifths"
+    const what = level === 100 ? "is used up: payments are refused" : "is four fifths used"
     yield* Effect.logWarning(`the sponsor's budget of ${scope.name} for ${day} ${what}; raise ${scope.setting}`).pipe(
       Effect.annotateLogs({
         scope: scope.name,

@@ -36,7 +36,7 @@ export const makeSettlePayment = Effect.gen(function* () {
     if (found !== undefined) return found
     // A transaction of this service may still land after its record was lost.
     if (adopted?._tag === "Alive")
-      return busyFor("too little is left of the authorization's life", Option.getOrUndefined(refused.payer))
+      return busyFor("the authorization expires too soon", Option.getOrUndefined(refused.payer))
     if (adopted?._tag === "Unclaimed") return answerUnclaimed(refused, adopted.transaction)
     return adopted?._tag === "Ours" ? busy() : refuse(unadopted(refused, adopted))
   })

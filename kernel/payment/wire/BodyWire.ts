@@ -7,7 +7,7 @@ import { terms } from "../PaymentOption.ts"
 const address = text("Address.")
 const livesUntil = Schema.Int.annotate({
   description:
-    "Of a failed payment: its authorization may be used until this ledger; a payer signs again only after it."
+    "For a failed payment: its authorization may be used until this ledger; the payer signs again only after it."
 })
 
 /** The body of /verify and /settle. `Wire.ts` accepts more: unknown fields at any level. */
@@ -16,7 +16,7 @@ export const paymentRequest = (schemes: ReadonlyArray<string>) => {
     scheme: Schema.Literals(schemes).annotate({ description: "A supported scheme." }),
     ...terms,
     maxTimeoutSeconds: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
-      description: "0 only where nothing in the payload expires by it: a voucher, claim, settle or refund of a batch."
+      description: "0 only if nothing in the payload expires by it: a voucher, claim, settle or refund of a batch."
     })
   }).annotate({ identifier: "PaymentTerms" })
   return Schema.Struct({
@@ -24,9 +24,9 @@ export const paymentRequest = (schemes: ReadonlyArray<string>) => {
     paymentPayload: Schema.Struct({
       x402Version: Schema.Literal(2),
       accepted: option,
-      payload: anything("Of the scheme: for exact and upto `transaction`, base64 XDR of the signed envelope."),
-      resource: Schema.optionalKey(anything("What is paid for.")),
-      extensions: Schema.optionalKey(anything("By their keys."))
+      payload: anything("Defined by the scheme: for exact and upto `transaction`, base64 XDR of the signed envelope."),
+      resource: Schema.optionalKey(anything("The resource that is paid for.")),
+      extensions: Schema.optionalKey(anything("Keyed by extension."))
     }),
     paymentRequirements: option
   }).annotate({ identifier: "PaymentRequest" })
@@ -38,32 +38,32 @@ const retry = {
       description: "With 503 or a used-up budget: when the same payment may succeed, in milliseconds from now."
     })
   ),
-  resetAt: Schema.optionalKey(time("With a used-up budget: when the next day's begins."))
+  resetAt: Schema.optionalKey(time("With a used-up budget: when the next day's budget begins."))
 }
 
 export const VerifyBody = Schema.Struct({
   isValid: Schema.Boolean,
   payer: Schema.optionalKey(text("Address of the payer, whenever it is known.")),
-  invalidReason: Schema.optionalKey(text("Word of the refusal; present when isValid is false.")),
-  invalidMessage: Schema.optionalKey(text("The refusal in a sentence.")),
+  invalidReason: Schema.optionalKey(text("Reason code; present when isValid is false.")),
+  invalidMessage: Schema.optionalKey(text("The reason as a sentence.")),
   ...retry,
   authorizationLivesUntilLedger: Schema.optionalKey(livesUntil),
-  transaction: Schema.optionalKey(text("Hash of the transaction that the payment was settled by; when it was before.")),
+  transaction: Schema.optionalKey(text("Hash of the transaction that settled the payment, if it was settled before.")),
   extra: Schema.optionalKey(anything("Of the scheme."))
 }).annotate({ identifier: "VerifyAnswer" })
 
 export const SettleBody = Schema.Struct({
   success: Schema.Boolean,
   payer: Schema.optionalKey(text("Address of the payer, whenever it is known.")),
-  transaction: text("Hash of the transaction; empty when there is none."),
+  transaction: text("Hash of the transaction, or empty."),
   network: text("As the request spelled it."),
-  amount: Schema.optionalKey(text("What moved, atomic units; present when success is true.")),
+  amount: Schema.optionalKey(text("Amount transferred, atomic units; present when success is true.")),
   extra: Schema.optionalKey(anything("Of the scheme.")),
-  errorReason: Schema.optionalKey(text("Word of the refusal; present when success is false.")),
-  errorMessage: Schema.optionalKey(text("The refusal in a sentence.")),
+  errorReason: Schema.optionalKey(text("Reason code; present when success is false.")),
+  errorMessage: Schema.optionalKey(text("The reason as a sentence.")),
   ...retry,
   authorizationLivesUntilLedger: Schema.optionalKey(livesUntil),
-  extensions: Schema.optionalKey(anything("With success: what plugins attest of the payment, by their keys."))
+  extensions: Schema.optionalKey(anything("With success: attestations by plugins, keyed by extension."))
 }).annotate({ identifier: "SettleAnswer" })
 
 export const SupportedBody = Schema.Struct({
@@ -98,15 +98,15 @@ export const SettlementBody = Schema.Struct({
   ledger: Schema.optionalKey(Schema.Int.annotate({ description: "The ledger that included the transaction." })),
   confirmations: Schema.optionalKey(
     Schema.Literals([1, 2]).annotate({
-      description: "How many RPC endpoints showed the outcome; 1 where one alone was configured or answered."
+      description: "Number of RPC endpoints that showed the outcome; 1 if only one was configured or answered."
     })
   ),
-  feeStroops: Schema.optionalKey(units("What the sponsor was charged.")),
+  feeStroops: Schema.optionalKey(units("Fee charged to the sponsor.")),
   errorReason: Schema.optionalKey(text("Why it failed.")),
-  errorMessage: Schema.optionalKey(text("The same in a sentence, with what the ledger shows of the authorization.")),
+  errorMessage: Schema.optionalKey(text("The reason as a sentence, with the authorization's state on the ledger.")),
   authorizationLivesUntilLedger: Schema.optionalKey(livesUntil),
   spentBy: Schema.optionalKey(
-    text("Hash of the other transaction that used the authorization: the payer may have paid by it.")
+    text("Hash of the other transaction that used the authorization: the payer may have paid with it.")
   )
 }).annotate({ identifier: "Settlement" })
 

@@ -67,7 +67,7 @@ const termsAt = (value: unknown, path: string, network: Terms["network"]): Terms
   const { amount, extra, maxTimeoutSeconds } = fields
   if (typeof amount !== "string") throw malformed(`${path}.amount`, "a string")
   if (typeof maxTimeoutSeconds !== "number" || !Number.isSafeInteger(maxTimeoutSeconds) || maxTimeoutSeconds < 0) {
-    throw malformed(`${path}.maxTimeoutSeconds`, "an integer, above zero as a rule")
+    throw malformed(`${path}.maxTimeoutSeconds`, "a positive integer as a rule")
   }
   if (extra !== undefined && extra !== null && !isFields(extra)) throw malformed(`${path}.extra`, "an object")
   return {

@@ -40,7 +40,7 @@ const operation = (
     },
     ...errors(
       {
-        400: "The body is not a payment request, or the Idempotency-Key not one.",
+        400: "The body is not a payment request, or the Idempotency-Key is invalid.",
         401: keyRequired,
         409: "The payment identifier or authorization belongs to a payment with other terms.",
         413: "The body is too large.",
@@ -80,7 +80,7 @@ export const reasonsRoute: Documented = {
   method: "GET",
   path: "/reasons",
   id: "reasons",
-  summary: "Every reason of refused payments and unlisted resources: its HTTP status, a sentence and a remedy.",
+  summary: "Every reason for refused payments and unlisted resources: its HTTP status, a sentence and a remedy.",
   callers: "public",
   answers: {
     200: {
@@ -113,10 +113,10 @@ export const settlementsRoute: Documented = {
   answers: {
     200: { description: "Newest first.", body: SettlementsBody },
     ...errors({
-      400: "Not one of identifier and hash.",
+      400: "Exactly one of identifier and hash is required.",
       401: keyRequired,
       404: "The principal has no such settlement.",
-      503: "The database cannot be asked; nothing is known."
+      503: "The database does not answer; the state is unknown."
     })
   }
 }
@@ -142,8 +142,8 @@ export const eventsRoute: Documented = {
       400: "The cursor is not the id of an event.",
       401: keyRequired,
       403: "No key is configured, and the caller is not on this machine.",
-      429: "As many streams are open as this facilitator allows.",
-      503: "The database cannot be asked; nothing is known."
+      429: "The maximum number of streams is open.",
+      503: "The database does not answer; the state is unknown."
     })
   }
 }
@@ -162,7 +162,7 @@ export const describePayments = (schemes: ReadonlyArray<string>): Described => {
       ),
       operation(
         "settle",
-        "Verify a payment again and put it on the ledger; waits for the ledger's word.",
+        "Verify a payment again and submit it to the ledger; waits for confirmation.",
         request,
         SettleBody
       )

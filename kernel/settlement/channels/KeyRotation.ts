@@ -69,17 +69,17 @@ const rotationError = (what: RotationKind, before: AccountNames, next: AccountNa
   const isSameSponsor = next.sponsor === before.sponsor
   const areSame = next.channels.join() === before.channels.join()
   if (what === "sponsor" && isSameSponsor)
-    return `the sponsor is still ${before.sponsor}; put the new seed before it in its source (NEW,OLD), then ask again`
+    return `the sponsor is still ${before.sponsor}; put the new seed before it in its source (NEW,OLD), then try again`
   if (what === "channels" && !isSameSponsor) return "the sources name another sponsor too; `keys rotate sponsor` first"
   if (what === "channels" && areSame)
-    return "the channels are the same; put new seeds into their source, those of now behind a semicolon, then ask again"
+    return "the channels are unchanged; put new seeds into their source, current ones after a semicolon, then try again"
   if (!isSameSponsor && !next.formerSponsors.includes(before.sponsor))
-    return `the seed of ${before.sponsor} is gone; keep it behind the new one (NEW,OLD) until nothing names it any more`
+    return `the seed of ${before.sponsor} is missing; keep it after the new one (NEW,OLD) until nothing refers to it`
   const known = new Set([...next.channels, ...next.formerChannels])
   const lost = before.channels.filter((address) => !known.has(address))
   return lost.length === 0
     ? undefined
-    : `the seeds of ${lost.length} channels are gone; keep them behind a semicolon until the channels are merged back`
+    : `the seeds of ${lost.length} channels are missing; keep them after a semicolon until the channels are merged back`
 }
 
 /** The new sponsor must be able to pay, unless a faucet funds it. */
@@ -92,7 +92,7 @@ const checkFunds = Effect.fnUntraced(function* (sponsor: string) {
   const least = network.channelBalanceStroopsMin
   if (held >= least) return
   const why = `${sponsor} holds ${held} stroops above its reserve`
-  return yield* refuse(`${why}; fund it with at least ${least}, then ask again`)
+  return yield* refuse(`${why}; fund it with at least ${least}, then try again`)
 })
 
 /**
@@ -173,7 +173,7 @@ const makeFollow = Effect.fnUntraced(function* ({ keysOf, mine, took }: OwnKeys)
     if (now - warnedAt < warnMillis) return
     warnedAt = now
     const why = followed.failure.message
-    yield* Effect.logWarning(`keys were rotated, and the sources here do not hold the newest ones: ${why}`)
+    yield* Effect.logWarning(`keys were rotated, but the sources here do not contain the newest ones: ${why}`)
   })
 })
 
@@ -213,7 +213,7 @@ const makeFollower = Effect.fnUntraced(function* (journal: RotationJournal) {
     yield* journal.record((rotations) =>
       Effect.succeed({ from: unrecordedFrom(inputOf(rotations, [])) ?? mine(), to: mine() })
     )
-    yield* Effect.logWarning("recorded the rotation to the keys that sign here, which the database did not have")
+    yield* Effect.logWarning("recorded the rotation to the keys that sign here, which was missing in the database")
   })
 
   const turn = Effect.gen(function* () {
@@ -246,7 +246,7 @@ const changeOf = (
       })
     : refuse(
         `another replica rotated to ${newest}, whose seed is not in the sources here; ` +
-          "put it behind the new one (NEW,OLD), then ask again"
+          "put it after the new one (NEW,OLD), then try again"
       )
 }
 
@@ -328,7 +328,7 @@ export class KeyRotation extends Context.Service<
           })
         )
         yield* follower.took(before)
-        yield* Effect.catch(follower.turn, (error) => Effect.logDebug("the rotation is polled again", error))
+        yield* Effect.catch(follower.turn, (error) => Effect.logDebug("polling the rotation again", error))
         return signer.names()
       })
 

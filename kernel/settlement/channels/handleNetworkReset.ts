@@ -65,9 +65,7 @@ export const handleNetworkReset = Effect.fnUntraced(function* (compare: boolean)
   const isReset = known !== undefined && (yield* isOther(known, compare))
   if (isReset || compare) yield* noteLedger()
   if (!isReset) return false
-  yield* Effect.logWarning(
-    "the network was reset: channels are made anew, and open settlements are an operator's to end"
-  )
+  yield* Effect.logWarning("the network was reset: recreating channel accounts; open settlements need an operator")
   yield* sql`update kernel_sponsor_transactions set ledger = null,
     state = case when state = 'open' then 'expired' else state end
     where network = ${id} and (ledger is not null or state = 'open')`

@@ -190,7 +190,7 @@ const turn = Effect.fnUntraced(function* (memory: Memory) {
   if (chores.length === 0) return
   if (sponsorAccount.balanceStroops < costOf(chores) + sponsorReserveStroops) {
     const missing = chores.length
-    return yield* warn(memory, "the sponsor cannot pay for its channels; what exists is used", { sponsor, missing })
+    return yield* warn(memory, "the sponsor cannot pay for its channels; using the existing ones", { sponsor, missing })
   }
   yield* transactions.submit(chores[0]?._tag === "Merge" ? "retire" : "channels", chores, last.hash)
 })

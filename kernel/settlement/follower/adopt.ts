@@ -54,8 +54,8 @@ const pollsMax = 2
 const pollsOfPrincipalMax = 4
 
 const unshown =
-  "a payment whose record was lost was found on the ledger, and its caller cannot be shown to be its owner: " +
-  "`tollkeeper settlements give` gives it"
+  "found a payment on the ledger whose record was lost, and cannot show that the caller owns it: " +
+  "assign it with `tollkeeper settlements give`"
 
 const unknown = (message: string) => new LedgerUnavailable({ operation: "getTransactions", message })
 
@@ -140,7 +140,7 @@ const makePollUp = Effect.gen(function* () {
     })
     if (where._tag === "Unknown" && expired?.isAlive === true) return "Alive" as Shown
     // The node that refused it as spent had more ledgers than this one.
-    if (where._tag === "Unknown") return yield* unknown("the node does not know yet where the authorization was used")
+    if (where._tag === "Unknown") return yield* unknown("the node does not show yet where the authorization was used")
     if (where._tag !== "Search") return where._tag satisfies Use as Shown
     const { fromLedger, isWhole, toLedger } = where
     let next = Math.max(fromLedger, begun.scannedTo + 1)

@@ -55,7 +55,7 @@ const makeEnd = Effect.gen(function* () {
     yield* reached("beforeResolve")
     let answer = yield* settlements.resolve(record.id, outcome, record.attemptCount)
     if (answer._tag === "TransactionTaken") {
-      yield* Effect.logWarning("a transaction has ended another settlement; this one was not paid by it").pipe(
+      yield* Effect.logWarning("a transaction already ended another settlement; it did not pay this one").pipe(
         Effect.annotateLogs({ settlement: record.id, transaction: outcome.transaction })
       )
       const by = { transaction: outcome.transaction ?? "", isOurs: true }

@@ -30,8 +30,8 @@ const leaseDuration = Duration.seconds(10)
 const guarded = <A, E, R>(record: OpenRecord, step: Effect.Effect<A, E, R>): Effect.Effect<A | undefined, never, R> =>
   Effect.catchCause(step, (cause) => {
     const reported = Cause.hasDies(cause)
-      ? Effect.logError("a defect while following an open settlement; other settlements are not affected", cause)
-      : Effect.logWarning("an open settlement could not be followed this time", cause)
+      ? Effect.logError("following an open settlement failed with a defect; other settlements are not affected", cause)
+      : Effect.logWarning("could not follow an open settlement; the next run retries", cause)
     return Effect.as(reported.pipe(Effect.annotateLogs({ settlement: record.id })), undefined)
   })
 

@@ -190,7 +190,7 @@ export const startWatch = Effect.gen(function* () {
       records,
       (record) =>
         Effect.catchCause(followUp(record, shown.get(record.id)), (cause) =>
-          Effect.logWarning("a failed settlement could not be watched this time", cause).pipe(
+          Effect.logWarning("could not watch a failed settlement; the next run retries", cause).pipe(
             Effect.annotateLogs({ settlement: record.id })
           )
         ),

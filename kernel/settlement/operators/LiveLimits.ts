@@ -86,7 +86,7 @@ export interface LimitChange {
 const check = ({ key, name, value }: LimitChange): Effect.Effect<void, LimitRefused> => {
   const refuse = (message: string) => new LimitRefused({ message })
   const found = limitNames.find((one) => one === name)
-  if (found === undefined) return refuse(`no limit is called ${name}; those that change: ${limitNames.join(", ")}`)
+  if (found === undefined) return refuse(`no limit is called ${name}; adjustable limits: ${limitNames.join(", ")}`)
   const { max, min, perKey } = names[found]
   if (key !== undefined && !perKey) return refuse(`${name} has no value for one key`)
   if (key !== undefined && !/^[a-z][a-z0-9-]{0,31}$/.test(key)) return refuse("a key is named by its label")

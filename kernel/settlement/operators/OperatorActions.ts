@@ -182,9 +182,9 @@ const makeResolve = Effect.gen(function* () {
     const { feeChargedStroops, ledger, note, state } = finding
     yield* checkNote(note)
     if ((state === "expired") !== (ledger === undefined))
-      return yield* refuse("a ledger belongs to what landed, and to nothing else")
+      return yield* refuse("give a ledger only for a settlement that landed")
     if (feeChargedStroops < 0n || (state === "expired" && feeChargedStroops !== 0n))
-      return yield* refuse("nothing is charged for what never landed")
+      return yield* refuse("give no fee for a settlement that never landed")
     yield* Effect.provideService(inTransaction(endWithFact(id, finding)), SqlClient.SqlClient, sql)
     return yield* moved(settlements, id)
   }, withSpanIfSampled("OperatorActions.resolve"))

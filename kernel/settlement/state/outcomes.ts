@@ -40,7 +40,7 @@ export const succeeded = (landed: Landed): Outcome => ({
   amountSold: landed.amountSold,
   reason: undefined,
   message:
-    landed.amountTransferred === undefined ? "the transaction succeeded without the promised movement" : undefined
+    landed.amountTransferred === undefined ? "the transaction succeeded without the expected transfer" : undefined
 })
 
 /** It landed without paying, and the nonce was seen unspent afterwards, while the authorization lived. */
@@ -153,5 +153,5 @@ export const unresolved = (landed: Landed | undefined, ledger: number): Outcome 
   state: "unresolved",
   amountTransferred: undefined,
   reason: undefined,
-  message: "the ledger's history does not show what became of the authorization"
+  message: "the ledger's history does not show whether the authorization was used"
 })

@@ -46,7 +46,7 @@ export interface RemoteAccount {
 const matching = Effect.fnUntraced(function* ({ address }: RemoteSignerValues, key: Uint8Array) {
   const found = StrKey.encodeEd25519PublicKey(key)
   if (address === undefined || address === found) return found
-  return yield* noSignature(`the external signer holds the key of ${found}, and not of ${address}`)
+  return yield* noSignature(`the external signer holds the key of ${found}, not of ${address}`)
 })
 
 /**
@@ -62,7 +62,7 @@ export const openRemoteKey = Effect.fnUntraced(function* (values: RemoteSignerVa
     remote.sign(message).pipe(
       Effect.filterOrFail(
         (signature) => verifyEd25519(crypto, publicKey, message, signature),
-        () => noSignature("what the external signer answered is no signature of this by that key")
+        () => noSignature("the external signer's answer is not a signature of this by that key")
       ),
       Effect.provideService(HttpClient.HttpClient, client)
     )
@@ -93,7 +93,7 @@ export const openRemoteAccount = Effect.fnUntraced(function* (values: RemoteSign
     remote.sign(hash).pipe(
       Effect.filterOrFail(
         (signature) => verifyEd25519(crypto, publicKey, hash, signature),
-        () => noSignature("what the external signer answered is no signature of this by that account")
+        () => noSignature("the external signer's answer is not a signature of this by that account")
       ),
       Effect.tapError(({ message }) => note(message)),
       Effect.tap(() => note(undefined)),

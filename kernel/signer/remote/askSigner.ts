@@ -48,7 +48,9 @@ export const askSigner = Effect.fnUntraced(function* <A>(
         Effect.fail(noSignature(`the external signer did not answer in ${Duration.toMillis(answerWait)} ms`))
     }),
     Effect.mapError((error) =>
-      error instanceof LedgerUnavailable ? error : noSignature("the external signer cannot be reached, or says nothing")
+      error instanceof LedgerUnavailable
+        ? error
+        : noSignature("the external signer cannot be reached or sends no answer")
     )
   )
 })

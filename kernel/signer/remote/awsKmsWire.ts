@@ -73,7 +73,7 @@ export const awsKms: MakeRemoteKey = (values, crypto) => {
     publicKey: Effect.gen(function* () {
       const { PublicKey: encoded, SigningAlgorithms } = yield* call("GetPublicKey", {}, PublicKey)
       const key = SigningAlgorithms.includes("ED25519_SHA_512") ? keyOfSpki(decode(encoded)) : undefined
-      return key ?? (yield* noSignature("the key at AWS is no ECC_NIST_EDWARDS25519 key"))
+      return key ?? (yield* noSignature("the key at AWS is not an ECC_NIST_EDWARDS25519 key"))
     }),
     sign: Effect.fnUntraced(function* (hash) {
       const body = { Message: Base64.encode(hash), MessageType: "RAW", SigningAlgorithm: "ED25519_SHA_512" }

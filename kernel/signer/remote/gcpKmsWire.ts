@@ -44,13 +44,13 @@ const makeToken = Effect.fnUntraced(function* (
   nowSeconds: number
 ) {
   const credentials = Option.flatMap(secret(credentials_env), (json) => decodeCredentials(Redacted.value(json)))
-  if (Option.isNone(credentials)) return yield* noSignature(`${credentials_env} holds no key of a service account`)
+  if (Option.isNone(credentials)) return yield* noSignature(`${credentials_env} does not hold a service account's key`)
   const { client_email: email, private_key: key, private_key_id: id } = credentials.value
   const part = (value: object) => Base64Url.encode(encoder.encode(JSON.stringify(value)))
   const claims = { iss: email, sub: email, aud: audience, iat: nowSeconds, exp: nowSeconds + lifeSeconds }
   const text = `${part({ alg: "RS256", typ: "JWT", kid: id })}.${part(claims)}`
   const signature = crypto.rsaSha256Sign(key, encoder.encode(text))
-  if (signature === undefined) return yield* noSignature(`the private key in ${credentials_env} is none`)
+  if (signature === undefined) return yield* noSignature(`the private key in ${credentials_env} is not valid`)
   return Redacted.make(`${text}.${Base64Url.encode(signature)}`)
 })
 
@@ -69,7 +69,7 @@ export const gcpKms: MakeRemoteKey = (values, crypto) => {
       const url = new URL(`${root}/publicKey`)
       const { pem } = yield* askSigner({ method: "GET", url, headers: yield* headers }, PublicKey)
       const key = keyOfSpki(decode(pem.replace(/-----[A-Z ]+-----|\s/g, "")))
-      return key ?? (yield* noSignature("the key at Google is no EC_SIGN_ED25519 key"))
+      return key ?? (yield* noSignature("the key at Google is not an EC_SIGN_ED25519 key"))
     }),
     sign: Effect.fnUntraced(function* (hash) {
       const url = new URL(`${root}:asymmetricSign`)
@@ -77,7 +77,7 @@ export const gcpKms: MakeRemoteKey = (values, crypto) => {
       const signed = yield* askSigner({ method: "POST", url, headers: yield* headers, body }, Signed)
       const signature = decode(signed.signature)
       if (String(crc32c(signature)) !== signed.signatureCrc32c || signed.name !== values.key)
-        return yield* noSignature("the answer of Google's KMS was damaged on its way")
+        return yield* noSignature("the answer of Google's KMS was corrupted in transit")
       return signature
     })
   }

@@ -27,7 +27,7 @@ export const httpsSigner: MakeRemoteKey = (values) => {
     Effect.flatMap(({ address }) =>
       StrKey.isValidEd25519PublicKey(address)
         ? Effect.succeed(address)
-        : Effect.fail(noSignature("the external signer's address is none"))
+        : Effect.fail(noSignature("the external signer's address is not a URL"))
     )
   )
   return {

@@ -28,7 +28,7 @@ export class Containment extends Context.Service<
         Effect.sync(() =>
           failing.size === 0
             ? { state: "ready" as const }
-            : { state: "degraded" as const, detail: `recording fails and is tried again: ${[...failing].join(", ")}` }
+            : { state: "degraded" as const, detail: `recording fails and is retried: ${[...failing].join(", ")}` }
         )
       )
       return Containment.of({

@@ -24,8 +24,8 @@ const isWhole = Effect.gen(function* () {
 })
 
 const lost =
-  "facts have left the journal by age (retention.fact_days), so the analytics of that time would be lost; " +
-  "restore a backup that holds them, or leave analytics as it is"
+  "facts were deleted from the journal by age (retention.fact_days), so the analytics of that time would be lost; " +
+  "restore a backup that contains them, or keep analytics unchanged"
 
 export const rebuild = Effect.flatMap(Facts, (facts) =>
   inTransaction(

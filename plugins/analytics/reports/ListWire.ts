@@ -12,14 +12,14 @@ export const SettlementsListed = Schema.Struct({
     Schema.Struct({
       ...SettlementRecord.fields,
       origin: maybe.annotate({ description: "Origin of its resource." }),
-      key: maybe.annotate({ description: "Label of the key that settled it; null where it was not kept." })
+      key: maybe.annotate({ description: "Label of the key that settled it; null if it was not kept." })
     })
   ),
   pagination: Schema.Struct({
     limit: Schema.Int,
-    cursor: maybe.annotate({ description: "Of the next page; null on the last one." }),
-    total: Schema.optionalKey(whole("Matches, on the first page, counted up to a bound.")),
-    more: Schema.optionalKey(Schema.Boolean.annotate({ description: "There are more than that." }))
+    cursor: maybe.annotate({ description: "Cursor of the next page; null on the last one." }),
+    total: Schema.optionalKey(whole("Matches, only on the first page, counted up to a limit.")),
+    more: Schema.optionalKey(Schema.Boolean.annotate({ description: "True if there are more matches than `total`." }))
   })
 }).annotate({ identifier: "SettlementsListed" })
 
@@ -27,9 +27,9 @@ export const Found = Schema.Struct({
   items: Schema.Array(
     Schema.Struct({
       kind: Schema.Literals(["settlement", "account", "asset", "resource", "origin", "key", "reason"]),
-      id: text("Transaction hash, address, contract, internal id, origin, label or reason, by its kind."),
-      title: text("What it is called."),
-      note: text("What it is, in a few words.")
+      id: text("Transaction hash, address, contract, internal id, origin, label or reason, depending on the kind."),
+      title: text("Display name."),
+      note: text("Short description.")
     })
   )
 }).annotate({ identifier: "Found" })
@@ -38,7 +38,7 @@ const Sums = Schema.Struct({
   settled: whole("Settlements."),
   failed: whole("Settlements."),
   pending: whole("Settlements without an outcome."),
-  amount: units("Atomic units that moved, of the pulse's asset.")
+  amount: units("Amount transferred, in atomic units of the pulse's asset.")
 })
 
 const Share = Schema.Struct({
@@ -47,7 +47,7 @@ const Share = Schema.Struct({
   ...assetNames,
   settlements: whole("In the range."),
   settled: whole("Of them."),
-  amount: units("Atomic units of the pulse's asset; for an asset its own.")
+  amount: units("Atomic units of the pulse's asset; of its own asset for an asset.")
 })
 
 export const Pulse = Schema.Struct({
@@ -57,12 +57,14 @@ export const Pulse = Schema.Struct({
   ...assetNames,
   now: Sums,
   before: Schema.NullOr(Sums).annotate({
-    description: "The range of equal length before it; null where not all of it was recorded."
+    description: "The preceding range of equal length; null if it was not recorded completely."
   }),
   series: Schema.Array(
     Schema.Struct({
       at: time("Start of the bucket."),
-      recorded: Schema.Boolean.annotate({ description: "False before the first settlement: no figure, not zero." }),
+      recorded: Schema.Boolean.annotate({
+        description: "False before the first settlement: the figures are unknown, not zero."
+      }),
       ...Sums.fields
     })
   ),
@@ -73,9 +75,9 @@ export const Pulse = Schema.Struct({
 }).annotate({ identifier: "Pulse" })
 
 export const Selling = Schema.Struct({
-  over: whole("The newest settlements that were read."),
+  over: whole("Sample size: the newest settlements that were read."),
   settled: whole("Of them."),
-  organic: whole("Settled ones whose payer it had not paid before."),
+  organic: whole("Settled ones, without payments to a recipient that had paid the payer before."),
   resources: Schema.Array(
     Schema.Struct({
       resource_id: maybe,
@@ -83,7 +85,7 @@ export const Selling = Schema.Struct({
       ...assetNames,
       settlements: whole("For it."),
       settled: whole("Of them."),
-      amount: units("Atomic units that moved.")
+      amount: units("Amount transferred, atomic units.")
     })
   )
 }).annotate({ identifier: "Selling" })

@@ -29,7 +29,7 @@ const organic = Schema.Struct({ successful_transactions: count, ...money }).anno
 
 export const AnalyticsError = Schema.Struct({
   error: text("The error code."),
-  details: Schema.optionalKey(Schema.Array(text("One issue each.")))
+  details: Schema.optionalKey(Schema.Array(text("One issue per item.")))
 }).annotate({ identifier: "AnalyticsError" })
 
 const Pagination = Schema.Struct({ limit: Schema.Int, offset: Schema.Int, total: Schema.Int }).annotate({
@@ -44,8 +44,8 @@ const cursorPageOf = <S extends Schema.Constraint>(item: S) =>
     items: Schema.Array(item),
     pagination: Schema.Struct({
       ...Pagination.fields,
-      cursor: maybe.annotate({ description: "Of the next page; null on the last one." }),
-      more: Schema.optionalKey(Schema.Boolean.annotate({ description: "There are more than `total`." }))
+      cursor: maybe.annotate({ description: "Cursor of the next page; null on the last one." }),
+      more: Schema.optionalKey(Schema.Boolean.annotate({ description: "True if there are more than `total`." }))
     })
   })
 const windowed = <S extends Schema.Constraint>(item: S) => Schema.Struct({ days: Schema.Int, ...pageOf(item).fields })
@@ -133,7 +133,7 @@ export const SettlementRecord = Schema.Struct({
   payer: address,
   pay_to: address,
   max_amount: count,
-  amount: maybe.annotate({ description: "Amount that moved; 0 when it failed, null while unknown." }),
+  amount: maybe.annotate({ description: "Amount transferred; 0 if it failed, null while unknown." }),
   fee_stroops: count,
   transaction_hash: Schema.String,
   status,
@@ -152,7 +152,7 @@ export const SettlementUpdates = Schema.Struct({
   ...assetNames,
   payer: address,
   pay_to: address,
-  amount: count.annotate({ description: "Amount that moved; the intended one while that is unknown." }),
+  amount: count.annotate({ description: "Amount transferred; the intended amount while that is unknown." }),
   transaction_hash: Schema.String,
   recorded_at: moment,
   resolved_at: activity,
@@ -264,13 +264,13 @@ export const RejectedDeclarations = pageOf(RejectedDeclaration)
 
 const RefusalSample = Schema.Struct({
   at: moment,
-  message: text("Why, as it was answered."),
+  message: text("The error message that was answered."),
   payer: maybe,
   pay_to: maybe,
   network: maybe,
   scheme: maybe,
   asset: maybe,
-  amount: maybe.annotate({ description: "As the terms had it." }),
+  amount: maybe.annotate({ description: "As in the terms." }),
   resource_url: maybe,
   transaction_hash: maybe
 }).annotate({ identifier: "RefusalSample", description: "One refused payment: never a signature or a key." })
@@ -279,17 +279,17 @@ export const Refusals = Schema.Struct({
   days: Schema.Int,
   pagination: Schema.Struct({
     limit: Schema.Int,
-    cursor: maybe.annotate({ description: "Of the next page; null on the last one." })
+    cursor: maybe.annotate({ description: "Cursor of the next page; null on the last one." })
   }),
   items: Schema.Array(
     Schema.Struct({
       operation: text("`verify` or `settle`."),
       reason: Schema.String,
-      principal: text("`key:` and a label, `anonymous`, or `none` where no listed key was sent."),
+      principal: text("`key:` and a label, `anonymous`, or `none` if no listed key was sent."),
       refused: count,
       first_at: moment,
       last_at: moment,
-      samples: Schema.Array(RefusalSample).annotate({ description: "The newest, at most five." })
+      samples: Schema.Array(RefusalSample).annotate({ description: "The newest samples, at most five." })
     })
   )
 }).annotate({ identifier: "Refusals" })
@@ -319,5 +319,5 @@ const Use = Schema.Struct({
 export const ResourceUse = Schema.Struct({
   resource_id: Schema.String,
   all_time: Use,
-  windows: Schema.Record(Schema.String, Use).annotate({ description: "By hours, such as `24h`." })
+  windows: Schema.Record(Schema.String, Use).annotate({ description: "Keyed by the number of hours, such as `24h`." })
 }).annotate({ identifier: "ResourceUse" })

@@ -97,7 +97,7 @@ const toDecision = ({ at, by, from_state, move, reason, to_state }: DecisionRow)
 const costToFake = (hasEvidence: boolean): string =>
   hasEvidence
     ? `faking this rank costs about ${fullRisk / dollar} USDC or ${fullAgeDays} days`
-    : "faking this rank costs about 0 USDC: no origin, recipient's key or settled payment stands for it"
+    : "faking this rank costs about 0 USDC: no origin, recipient's key or settled payment confirms it"
 
 const toListing = (row: ListingRow) => ({
   type: row.type,

@@ -172,7 +172,7 @@ export const readDeclaration = (
 ): Declaration | Rejection => {
   let identity: Identity | undefined
   try {
-    if (!isFields(value)) throw new Refused("schema_invalid", "the extension is no object")
+    if (!isFields(value)) throw new Refused("schema_invalid", "the extension is not an object")
     const input = isFields(value["info"]) && isFields(value["info"]["input"]) ? value["info"]["input"] : {}
     const type = input["type"]
     const declaredUrl = offer.resource["url"]

@@ -34,7 +34,7 @@ const originAdvice = ({ isDynamic, methods, type }: Raisable): string => {
   const isAsked = !isDynamic && methods.some((method) => method === "GET" || method === "HEAD")
   return isAsked
     ? `let the origin answer with its 402 to GET or HEAD, or ${documents}`
-    : `let the origin ${documents}; no other method than GET and HEAD is ever requested`
+    : `let the origin ${documents}; only GET and HEAD are ever requested`
 }
 
 const ownAdvice =
@@ -44,6 +44,6 @@ const ownAdvice =
 /** Advice for the seller: how to raise the grade, and how to show a listing again after probes found it dead. */
 export const raisedBy = (listing: Raisable): string => {
   const { grade, isDead } = listing
-  if (grade === "origin") return isDead ? originAdvice(listing) : "nothing: these are the origin's own words"
+  if (grade === "origin") return isDead ? originAdvice(listing) : "nothing: the origin confirmed this text"
   return grade === "declared" ? originAdvice(listing) : `${ownAdvice}; or ${originAdvice(listing)}`
 }

@@ -119,7 +119,7 @@ export const readResourceUrl = (
       ? { resource: name, origin: undefined }
       : refused("missing_resource_url", "not a symbolic name")
   }
-  if (!URL.canParse(declared)) return refused("missing_resource_url", "resource.url is no URL")
+  if (!URL.canParse(declared)) return refused("missing_resource_url", "resource.url is not a URL")
   const url = new URL(declared)
   if (url.protocol !== "https:" && url.protocol !== "http:")
     return refused("missing_resource_url", "resource.url is neither http nor https")

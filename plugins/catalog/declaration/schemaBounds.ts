@@ -112,7 +112,7 @@ const keywordsOf = (schema: Fields): number =>
  * to validate.
  */
 export const schemaIssue = (root: unknown, depth: number): string | undefined => {
-  if (!isFields(root)) return "the schema is no object"
+  if (!isFields(root)) return "the schema is not an object"
   let keywords = 0
   const known = new Set<Fields>()
   const referred: Array<unknown> = []
@@ -125,22 +125,22 @@ export const schemaIssue = (root: unknown, depth: number): string | undefined =>
     keywords += keywordsOf(schema) + inPlace.length + descending.length + definitions.length
     if (known.size > subschemasMax || keywords > keywordsMax) return "the schema has too many parts"
     const strange = forbidden.find((key) => key in schema)
-    if (strange !== undefined) return `${strange} is not taken`
+    if (strange !== undefined) return `${strange} is not supported`
     if ("$schema" in schema && schema !== root) return "$schema inside a schema"
     const reference = schema["$ref"]
     if (reference !== undefined && (typeof reference !== "string" || !isFields(pointed(root, reference))))
-      return "$ref leads out of the schema"
+      return "$ref points outside the schema"
     if (typeof reference === "string") referred.push(pointed(root, reference))
     pending.push(...definitions, ...descending, ...inPlace)
   }
   // An example or an unknown keyword is not a schema, so its contents were not examined.
-  if (!referred.every((target) => known.has(target as Fields))) return "$ref leads to what is no schema"
+  if (!referred.every((target) => known.has(target as Fields))) return "$ref does not lead to a schema"
   const dialect = root["$schema"]
   if (
     dialect !== undefined &&
     (typeof dialect !== "string" || !/^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/.test(dialect))
   ) {
-    return "only JSON Schema 2020-12 is taken"
+    return "only JSON Schema 2020-12 is supported"
   }
   try {
     return costError(root, depth)

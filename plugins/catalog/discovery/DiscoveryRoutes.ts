@@ -92,7 +92,7 @@ const makeLimited = Effect.gen(function* () {
       )
 })
 
-const keyNeeded = "explain: needs a key; a facilitator without keys explains to its own machine alone"
+const keyNeeded = "explain: needs a key; a facilitator without keys explains only to its own machine"
 const unexplained = failure(401, "unauthorized", [keyNeeded], { "www-authenticate": "Bearer" })
 
 /** A route that any page may read, and the answer to a browser that asks first. */

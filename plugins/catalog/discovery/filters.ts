@@ -34,7 +34,7 @@ export const filterParameters = {
     inForm(text("Contract address of a token."), { pattern: address, expected: "the address of a token contract" })
   ),
   maxPrice: Schema.optionalKey(
-    inForm(units("In atomic units of `asset`, which is required with it."), {
+    inForm(units("In atomic units of `asset`, which it requires."), {
       pattern: /^(0|[1-9][0-9]{0,38})$/,
       expected: "a whole number of atomic units, without leading zeros, of at most 39 digits"
     })
@@ -77,7 +77,7 @@ export const readFilters = (query: URLSearchParams): FilterQuery => {
   take("extensions", (value) => (filters.extension = neutralExtension(value)))
   take("maxPrice", (value) => (filters.maxPrice = BigInt(value)))
   if (filters.maxPrice !== undefined && filters.asset === undefined)
-    read.refuse("maxPrice: asset is required with it, for it is in that asset's atomic units")
+    read.refuse("maxPrice: asset is required, because maxPrice is in its atomic units")
   return { filters, issues: read.issues }
 }
 

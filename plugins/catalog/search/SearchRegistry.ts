@@ -52,7 +52,7 @@ export const searchRegistry = Layer.effect(
           Effect.acquireRelease(
             Effect.suspend(() =>
               branches.has(branch.mode)
-                ? Effect.die(new Error(`two branches of search are ${branch.mode}`))
+                ? Effect.die(new Error(`two search branches have the mode ${branch.mode}`))
                 : Effect.sync(() => branches.set(branch.mode, branch))
             ),
             () => Effect.sync(() => branches.delete(branch.mode))

@@ -34,7 +34,7 @@ const lexical = {
 const embedded = {
   provider: choice(["words", "none"], {
     default: "words",
-    doc: "Source of meaning without a provider: the built-in table of word vectors, or none."
+    doc: "Semantic search without a provider: the built-in table of word vectors, or none."
   }),
   weight: fraction({
     default: 0.26,
@@ -62,7 +62,7 @@ const semantic = {
   model: text({ default: "bge-m3", doc: "The model's name at the endpoint." }),
   revision: text({
     default: "1",
-    doc: "A name for this state of the model; a change re-embeds everything beside the old generation."
+    doc: "A name for this state of the model; a change re-embeds everything while the old generation stays in use."
   }),
   dimension: integer({
     default: 384,
@@ -98,8 +98,8 @@ const semantic = {
     max: 15_000,
     unit: "ms",
     doc:
-      "Longest time a search that has other branches waits for an embedding; a provider that is slower is asked " +
-      "beside the searches until it answers in time."
+      "Maximum time a search that has other branches waits for an embedding; a slower provider is asked " +
+      "in the background until it answers in time."
   }),
   batch_size: integer({ default: 32, min: 1, max: 512, doc: "Documents embedded with one call." }),
   attempts: integer({

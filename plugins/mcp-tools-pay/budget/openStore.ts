@@ -41,7 +41,7 @@ const holdAlone = Effect.gen(function* () {
     ({ message }) =>
       new SettingsRefused({
         path: "budget.store",
-        message: `the memory store is for one process: ${message}; budget.store file is shared by several`
+        message: `the memory store is for one process: ${message}; use budget.store file for several`
       })
   )
 })

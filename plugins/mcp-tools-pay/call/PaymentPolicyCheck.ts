@@ -71,7 +71,7 @@ const notSettled = ({ reason: said, transaction }: SettlementClaim): PolicyResul
   if (reason === settledBefore)
     return unknown("it was settled before, and the seller delivers nothing for it", transaction)
   return reason !== undefined && pendingReasons.has(reason)
-    ? unknown("the settlement is under way", transaction)
+    ? unknown("the settlement is in progress", transaction)
     : { _tag: "Rejected", reason }
 }
 
@@ -156,13 +156,13 @@ export class PaymentPolicyCheck extends Context.Service<
               ? yield* refused(word, open)
               : { _tag: "StillRequired", reason: asksAgain.reason }
           if (!isContent && word?.success === false) return yield* refused(word, open)
-          if (!isContent && word?.success !== true) return unknown("the seller answers with a failure of its own")
+          if (!isContent && word?.success !== true) return unknown("the seller answers with its own failure")
           const proof = yield* find(word?.transaction, open)
           // A failure on the way to the content does not end a payment, even with a receipt: the content may still
           // come.
           if (!isContent)
             return {
-              ...unknown("the seller answers with a failure of its own", proof?.transaction ?? word?.transaction),
+              ...unknown("the seller answers with its own failure", proof?.transaction ?? word?.transaction),
               ...(proof === undefined ? {} : { isPaid: true as const })
             }
           if (proof !== undefined) {
@@ -172,7 +172,7 @@ export class PaymentPolicyCheck extends Context.Service<
           }
           if (word?.success === false) return notSettled(word)
           return word === undefined
-            ? unknown("the seller's answer says nothing of a settlement, and the ledger does not have it yet")
+            ? unknown("the seller's answer reports no settlement, and the ledger does not show one yet")
             : unknown("the ledger does not confirm the settlement", word.transaction)
         })
       })

@@ -68,7 +68,7 @@ export const chooseTerms = (
     const policy = yield* PayingPolicy
     const scheme = asked.scheme ?? schemeOf(resource, batch)
     if (scheme !== "exact" && (scheme !== batchScheme || batch === undefined))
-      return yield* rejected("only the scheme exact is paid; another one is not turned into it", {
+      return yield* rejected("only the scheme exact is supported", {
         scheme: "unsupported"
       })
     const network =
@@ -97,7 +97,7 @@ export const chooseTerms = (
       if (typeof issue === "string") return yield* rejected(issue)
     }
     if (option.maxTimeoutSeconds > policy.timeoutSecondsMax)
-      return yield* rejected("the resource asks for an authorization that lives too long")
+      return yield* rejected("the resource requires an authorization that is valid for too long")
     const cap = [
       policy.perCall,
       policy.assets.get(option.asset)!,
@@ -106,7 +106,7 @@ export const chooseTerms = (
     if (option.amount > cap) {
       return yield* toolError(
         "BUDGET_EXCEEDED",
-        "the resource asks for more than a call may cost, and an exact payment cannot be reduced",
+        "the resource costs more than the limit of a call, and an exact payment cannot be reduced",
         {
           amount: option.amount.toString(),
           cap: cap.toString()

@@ -52,7 +52,7 @@ export const withReceipt = (open: Delivered, content: Output, proven: Proven) =>
     receipt: receiptOf(open, spell(open.invocation.option.network), proven)
   }))
 
-const keptNote = (isKept: boolean) => (isKept ? " The content came and is kept until then." : "")
+const keptNote = (isKept: boolean) => (isKept ? " The content was received and is kept until then." : "")
 
 /** The error for a signed payment without a result. */
 export const errorOf = (
@@ -73,13 +73,13 @@ export const errorOf = (
       case "StillRequired":
         return toolError(
           "PAYMENT_REQUIRED",
-          "the seller asks for payment again; the budget stays held while the authorization lives",
+          "the seller asks for payment again; the budget stays reserved while the authorization is valid",
           { ...details, reason: verified.reason }
         )
       case "Rejected":
         return toolError(
           "PAYMENT_REJECTED",
-          "the settlement was rejected; the budget stays held while the authorization lives",
+          "the settlement was rejected; the budget stays reserved while the authorization is valid",
           { ...details, reason: verified.reason }
         )
       case "Unknown": {

@@ -5,7 +5,7 @@ import type { Reservation } from "../budget/Reservation.ts"
 /** The same call is in progress, here or at another process. */
 export const concurrent = toolError(
   "SETTLEMENT_UNKNOWN",
-  "the same call is or was paid for by a concurrent one; nothing was signed for this one",
+  "a concurrent identical call is paying or has paid; nothing was signed for this one",
   { reason: "concurrent_call" }
 )
 
@@ -13,7 +13,7 @@ const whyOf = ({ state }: Reservation): string =>
   state === "spent"
     ? "a payment for this call is on the ledger, but its content was never received; it is not paid again unless an " +
       "operator writes that payment off"
-    : "a payment for this call is signed and its outcome is open; nothing more is paid until it is known"
+    : "a payment for this call is signed, but its outcome is not known; nothing else is paid until it is known"
 
 /** An earlier payment that this process cannot finish blocks the call. */
 export const heldError = (reservation: Reservation): ToolError => {

@@ -80,7 +80,7 @@ const fillPath = Effect.fnUntraced(function* (path: string, given: Readonly<Reco
 /** The listed URL with the agent's parameters. */
 const urlOf = Effect.fnUntraced(function* (identity: Identity, resource: CanonicalResource, given: HttpGiven) {
   const { pathParameters = {}, query = {} } = given
-  if (!URL.canParse(identity.url)) return yield* wrong("`ref` names no URL")
+  if (!URL.canParse(identity.url)) return yield* wrong("`ref` does not name a URL")
   const listed = new URL(identity.url)
   const isTemplate = typeof resource["routeTemplate"] === "string"
   const path = isTemplate ? yield* fillPath(listed.pathname, pathParameters) : listed.pathname

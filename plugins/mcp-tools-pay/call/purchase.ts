@@ -24,7 +24,7 @@ export const TermsInput = {
   asset: Schema.optionalKey(Schema.String.annotate({ description: "Token's contract." })),
   maxAtomicAmount: Schema.optionalKey(
     Schema.String.check(Schema.isPattern(/^(0|[1-9][0-9]{0,38})$/)).annotate({
-      description: "Most it may cost."
+      description: "Maximum cost."
     })
   )
 }
@@ -64,14 +64,14 @@ export const currentResource = Effect.fnUntraced(function* (ref: string, expecte
   const { wrapper } = (yield* Wrapping).wrap(resource, { expectedVersionHash })
   const own = encodeReference(identity)
   if (own !== ref)
-    return yield* toolError("INVALID_ARGUMENT", "`ref` is another spelling of a listing; pass its own, `details.ref`", {
+    return yield* toolError("INVALID_ARGUMENT", "`ref` is another spelling of a listing; pass `details.ref`", {
       ref: own,
       versionHash: wrapper.versionHash
     })
   if (wrapper.status !== "active") {
     return yield* toolError(
       "RESOURCE_STALE",
-      "the catalog's version is not the one expected, or the seller has not been seen for a while",
+      "the catalog's version differs from the expected one, or the seller was not seen recently",
       { versionHash: wrapper.versionHash }
     )
   }

@@ -27,9 +27,9 @@ export const amountIn = (value: unknown): bigint | undefined =>
 export const readChannelTerms = (option: PaymentOption, batch: BatchPayments): ChannelTerms | string => {
   const extra = isFields(option.sent["extra"]) ? option.sent["extra"] : {}
   const { batchContract, receiverAuthorizer, withdrawDelay } = extra
-  if (batchContract !== batch.contract) return "the seller's batch contract is not the one that the operator allows"
+  if (batchContract !== batch.contract) return "the operator does not allow the seller's batch contract"
   if (typeof receiverAuthorizer !== "string" || !StrKey.isValidEd25519PublicKey(receiverAuthorizer))
-    return "the seller names no authorizer of its claims"
+    return "the seller does not name an authorizer for its claims"
   if (!Number.isSafeInteger(withdrawDelay) || (withdrawDelay as number) < delayMin)
     return "the seller's withdraw delay is not valid"
   if ((withdrawDelay as number) > batch.withdrawDelayMax)

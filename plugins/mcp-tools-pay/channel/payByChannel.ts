@@ -33,10 +33,10 @@ interface Order {
   readonly terms: ChannelTerms
 }
 
-const notEnabled = toolError("PAYMENT_REJECTED", "the operator allows no payment by batch-settlement")
+const notEnabled = toolError("PAYMENT_REJECTED", "the operator does not allow batch-settlement payments")
 
 /** The payer withdrew money, so an amount that was charged and not yet claimed is missing. */
-const emptied = toolError("PAYMENT_REJECTED", "the channel lacks more than the deposit that the policy decided on")
+const emptied = toolError("PAYMENT_REJECTED", "the channel needs a larger deposit than the policy decided")
 
 /** Stores that a voucher for `max` is about to be sent. Returns the totals, including this one. */
 const noteSent = Effect.fnUntraced(function* ({ channelId }: AgentChannel, max: bigint) {
@@ -121,7 +121,7 @@ const readAnswer = (answer: PaidAnswer | ToolError, channel: AgentChannel, total
     return { _tag: "Unknown", why: "its answer was cut off", part: answer.content } as const
   return answer.isContent && answer.settlement?.success !== false
     ? ({ _tag: "Paid", answer } as const)
-    : ({ _tag: "Unknown", why: "the seller answers with a failure of its own" } as const)
+    : ({ _tag: "Unknown", why: "the seller answers with its own failure" } as const)
 }
 
 /** The receipt of a voucher: only the seller states the charged amount, within the signed one. */
@@ -153,7 +153,7 @@ const unknown = Effect.fnUntraced(function* (identifier: string, { part, why }: 
   yield* Effect.ignore((yield* BudgetStore).move(identifier, { state: "unknown" }))
   return yield* toolError(
     "SETTLEMENT_UNKNOWN",
-    `a voucher was sent: ${why}. The same call sends it again, and no other`,
+    `a voucher was sent: ${why}. The same call sends the same voucher again`,
     {
       paymentIdentifier: identifier,
       ...(part === undefined ? {} : { partialContent: part })
@@ -233,7 +233,7 @@ export const resumeVoucher = Effect.fnUntraced(function* (
 const unresolved = (identifier: string) =>
   toolError(
     "UPSTREAM_TIMEOUT",
-    "an earlier call from this payment channel has no answer yet, and its seller cannot be asked for it now; nothing " +
+    "an earlier call on this payment channel has no answer yet, and its seller cannot be reached now; nothing " +
       "was signed for this one. Repeat it later",
     { paymentIdentifier: identifier }
   )

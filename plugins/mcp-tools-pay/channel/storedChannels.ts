@@ -80,7 +80,7 @@ export const openStored = Effect.gen(function* () {
   for (const stored of yield* (yield* BudgetStore).channels) {
     const channel = yield* Effect.orElseSucceed(openChannel(stored), () => undefined)
     if (channel === undefined)
-      yield* Effect.logWarning("a stored payment channel cannot be used here; its payer can withdraw by its terms", {
+      yield* Effect.logWarning("a stored payment channel cannot be used here; its payer can withdraw under its terms", {
         channel: stored.channelId,
         terms: JSON.stringify(stored.config)
       })

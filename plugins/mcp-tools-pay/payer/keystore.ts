@@ -33,7 +33,7 @@ export const openKeystore = Effect.fn("Payer.openKeystore")(function* (
   const files = yield* FileSystem.FileSystem
   const text = yield* Effect.mapError(files.readFileString(file), () => refuse("the keystore cannot be read"))
   const keystore = Option.getOrUndefined(decodeKeystore(text))
-  if (keystore === undefined) return yield* refuse("it is no keystore of this form")
+  if (keystore === undefined) return yield* refuse("it is not a keystore of this format")
   const bytes = [keystore.nonce, keystore.sealed, keystore.tag].map((part) =>
     Result.getOrElse(Base64.decode(part), () => new Uint8Array())
   )

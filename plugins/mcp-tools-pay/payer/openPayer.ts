@@ -11,7 +11,7 @@ const open = Effect.gen(function* () {
   const { signer } = yield* ToolsConfig
   switch (signer.mode) {
     case "none":
-      return yield* Effect.die(new Error("signer.mode is none: there is no payer"))
+      return yield* Effect.die(new Error("signer.mode is none: no payer is configured"))
     case "env-secret":
     case "encrypted-key":
       return seedPayer(yield* Crypto, yield* openSeed)

@@ -46,8 +46,8 @@ const hoursOf = (seconds: number): string =>
  * of one call.
  */
 const movesOf = ({ amount, contract, price, withdrawDelaySeconds }: Deposit, priced: (amount: bigint) => string) =>
-  `This call is paid from a payment channel. Where the channel does not cover it, a deposit of ${priced(amount)} ` +
-  `(${amount} atomic units) moves to the contract ${contract}; else nothing moves, and a voucher for ` +
+  `This call is paid from a payment channel. If the channel does not cover it, a deposit of ${priced(amount)} ` +
+  `(${amount} atomic units) moves to the contract ${contract}; otherwise nothing moves, and a voucher for ` +
   `${priced(price)} is signed. The seller can take from the deposit what vouchers are signed for; the rest is ` +
   "refunded when the " +
   `channel is idle, and can be withdrawn without the seller after ${hoursOf(withdrawDelaySeconds)}.`
@@ -96,8 +96,8 @@ const waiting = (approval: Approval) =>
     })
   )
 
-const refusedByPerson = (rule: string) => toolError("PAYMENT_REJECTED", "a person refused this payment", { rule })
-const noRoom = toolError("PAYMENT_REJECTED", "a person must approve this payment, and too many requests wait already")
+const refusedByPerson = (rule: string) => toolError("PAYMENT_REJECTED", "a person denied this payment", { rule })
+const noRoom = toolError("PAYMENT_REJECTED", "a person must approve this payment, but too many requests already wait")
 
 /** The stored request, or a new one; undefined if there is no room. */
 const requested = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, rule: string, made: number) {

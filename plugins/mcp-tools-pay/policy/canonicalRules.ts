@@ -51,7 +51,7 @@ export const canonicalRules = Effect.fnUntraced(function* (rules: ReadonlyArray<
     const named = rule[member].map((text) => readers[member](text.trim()))
     const wrong = named.indexOf(undefined)
     if (wrong < 0) return named as ReadonlyArray<string>
-    const message = `the rule ${rule.name} names ${rule[member][wrong]} and would never decide: ${expected[member]}`
+    const message = `the rule ${rule.name} names ${rule[member][wrong]} and would never match: ${expected[member]}`
     return yield* new SettingsRefused({ path: `policy.rules.${member}`, message })
   })
   return yield* Effect.forEach(

@@ -15,7 +15,7 @@ const rule = entry({
   agents: anyOf("Agents by the label of their key, as key:LABEL, or stdio."),
   kinds: list(Schema.Literals(["http", "mcp"]), { default: [], doc: "Kinds of resource. Empty: any." }),
   assets: anyOf("Contract addresses of tokens."),
-  recipients: anyOf("Addresses that are paid."),
+  recipients: anyOf("Addresses of recipients."),
   origins: anyOf("Origins of resources, as https://host, or *.host for its subdomains."),
   grades: list(Schema.Literals(["proven", "provisional"]), {
     default: [],
@@ -24,11 +24,11 @@ const rule = entry({
   above: amount({ default: 0, doc: "Only payments above this, atomic units." }),
   outcome: choice(outcomes, {
     default: "deny",
-    doc: "allow: paid within the budget. approve: a person is asked. deny: refused."
+    doc: "allow: pay within the budget. approve: ask a person. deny: refuse."
   })
 })
 
-export const policySection = section("policy", "Which payments agents may make, beside what they may spend.", {
+export const policySection = section("policy", "Which payments agents may make, in addition to the budget.", {
   rules: list(rule, { default: [], doc: "In order; the first that matches a payment decides." }),
   otherwise: choice(outcomes, { default: "allow", doc: "Decision when no rule matches." }),
   max_payments_per_minute: integer({
@@ -44,7 +44,7 @@ export const policySection = section("policy", "Which payments agents may make, 
   max_per_origin_per_day: amount({
     default: 0,
     doc:
-      "Most that one agent may pay for resources of one origin in a UTC day, atomic units of each asset; 0 is no " +
+      "Maximum one agent may pay for resources of one origin in a UTC day, atomic units of each asset; 0 is no " +
       "limit."
   }),
   max_proven_per_day: amount({
@@ -58,7 +58,7 @@ export const policySection = section("policy", "Which payments agents may make, 
   ask_client: choice([true, false, "http-clients"], {
     default: true,
     doc:
-      "Whether a client that can ask its person is asked for the approval, in an operator's place: true over stdio; " +
+      "Whether a client that can ask its user is asked for approval instead of an operator: true over stdio; " +
       "http-clients over HTTP too, where a holder of an agent's key can answer itself, and is trusted to ask a person."
   }),
   approval_minutes: integer({

@@ -148,7 +148,7 @@ const withoutAnswer = (
         ? "the seller's answer is not JSON within the limits"
         : "the seller's answer does not match the request"
       : answered.cut === "malformed"
-        ? "the seller's answer is no HTTP that can be read"
+        ? "the seller's answer is not valid HTTP"
         : "the seller's answer broke off, or did not end in time"
   const part = isPaid ? partOf(answered, why) : undefined
   return part === undefined ? malformed(why) : Effect.succeed(part)

@@ -130,7 +130,7 @@ export const httpSeller = (upstream: Upstream, call: HttpCall, timeoutMillis: nu
             : { reason: undefined },
       isContent: isContent(answer, settlement),
       isFailure: answer.status >= 300,
-      ...(answer.cut === "malformed" ? { why: "the seller's answer is no HTTP that can be read" } : {}),
+      ...(answer.cut === "malformed" ? { why: "the seller's answer is not valid HTTP" } : {}),
       // A body that is too long would be too long again. Otherwise a repetition may bring the rest.
       isPart: answer.cut !== undefined && answer.cut !== "too_large",
       content: yield* contentOf(upstream, answer)

@@ -69,7 +69,7 @@ const makeReady = (read: Effect.Effect<unknown, ToolError>): Effect.Effect<Readi
     const now = yield* monotonicMillis
     if (known === undefined || now - known.at >= readyMillis) {
       // A caller during a probe gets the previous result: at most one probe a second.
-      known = { ready: known?.ready ?? false, detail: known?.detail ?? "not asked yet", at: now }
+      known = { ready: known?.ready ?? false, detail: known?.detail ?? "not queried yet", at: now }
       known = { ...(yield* said), at: now }
     }
     const { at: _, ...readiness } = known

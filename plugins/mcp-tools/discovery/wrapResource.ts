@@ -31,7 +31,7 @@ const warnings = {
   changed: "version_changed: this is not the version that was expected; read it again before paying",
   unproven: "owner_unproven: the origin has not confirmed the payee",
   unpaid: "payment_unobserved: no payment for this resource has been observed",
-  symbolic: "symbolic_identifier: the mcp:// name is no address that can be connected to"
+  symbolic: "symbolic_identifier: the mcp:// name is not an address to connect to"
 }
 
 const isConnectable = (url: string, { resolvedMcpEndpoints }: ConfigValues): boolean =>

@@ -85,7 +85,7 @@ export class AdmissionControl extends Context.Service<
               refusal(
                 403,
                 "forbidden_origin",
-                "pages of this origin may not ask; http.allowed_origins lists those that may"
+                "pages of this origin may not call; http.allowed_origins lists the allowed origins"
               )
             )
       }
@@ -94,7 +94,7 @@ export class AdmissionControl extends Context.Service<
         const waitSeconds = yield* rate(source, messages)
         if (waitSeconds > 0)
           return yield* Effect.fail(
-            refusal(429, "too_many_requests", "too many requests; each message of a batch is one", {
+            refusal(429, "too_many_requests", "too many requests; each message of a batch counts as one", {
               "retry-after": String(waitSeconds)
             })
           )
@@ -103,7 +103,7 @@ export class AdmissionControl extends Context.Service<
         const waitSeconds = yield* callers.keyWait(request)
         if (waitSeconds > 0)
           return yield* Effect.fail(
-            refusal(429, "too_many_requests", "too many bearer keys from this address that are not listed", {
+            refusal(429, "too_many_requests", "too many unlisted bearer keys from this address", {
               "retry-after": String(waitSeconds)
             })
           )

@@ -178,7 +178,7 @@ const serverFor = (
   server.setRequestHandler("resources/read", async ({ params }, { mcpReq }) => {
     const page = await calls.run(pages.read(principal, params.uri), { signal: mcpReq.signal })
     if (page === undefined)
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, "there is no such resource, or no more")
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, "there is no such resource, or it was evicted")
     const { next, text, uri } = page
     return {
       contents: [{ uri, mimeType: "application/json", text }],

@@ -35,7 +35,7 @@ const defective = toolError(
 /** The answer to a call that shutdown does not wait for. The same call, repeated, pays nothing twice. */
 export const cutShort = errorResult(
   toolErrorBody(
-    toolError("UPSTREAM_TIMEOUT", "the tool server stops; repeat the identical call: what was paid is not paid again")
+    toolError("UPSTREAM_TIMEOUT", "the tool server is stopping; repeat the identical call: it does not pay again")
   )
 )
 
@@ -45,7 +45,7 @@ export const notAsked = errorResult(
     retryableError(
       toolError(
         "PAYMENT_REJECTED",
-        "a person must approve this payment, and the client did not bring an answer; nothing was paid. Repeat the " +
+        "a person must approve this payment, and the client sent no answer; nothing was paid. Repeat the " +
           "identical call, or have an operator decide it"
       )
     )

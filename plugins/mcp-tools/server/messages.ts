@@ -72,7 +72,7 @@ export const readMessages = (value: unknown, revision: string | undefined): Rece
     return refused(rpcCode.invalid, `Invalid Request: a batch has at most ${batchMax} messages`)
   const messages = value.flatMap((one) => messageIn(one) ?? [])
   return messages.length < value.length
-    ? refused(rpcCode.invalid, "Invalid Request: a batch holds what is no JSON-RPC message of MCP")
+    ? refused(rpcCode.invalid, "Invalid Request: a batch contains an item that is not a JSON-RPC message of MCP")
     : { _tag: "Batch", messages }
 }
 

@@ -192,7 +192,7 @@ export class Words extends Context.Service<Words, { readonly table: Effect.Effec
         const bytes = yield* files.readFile(yield* paths.fromFileUrl(new URL("words.bin", import.meta.url)))
         const phrases = yield* files.readFile(yield* paths.fromFileUrl(new URL("phrases.txt", import.meta.url)))
         if (Hex.encode(crypto.sha256(bytes)) !== tableHash || Hex.encode(crypto.sha256(phrases)) !== phrasesHash)
-          return yield* Effect.die(new Error("the table of words is not the one that this program was made with"))
+          return yield* Effect.die(new Error("the table of words differs from the one in this program's build"))
         return new WordTable(bytes, new Phrasebook(new TextDecoder().decode(phrases)))
       })
       return Words.of({ table: yield* Effect.cached(Effect.orDie(read)) })

@@ -107,7 +107,7 @@ const report = Effect.gen(function* () {
     onSuccess: ({ complete, scanned }) =>
       complete
         ? { state: "ready" as const }
-        : { state: "degraded" as const, detail: `the vectors of words are being made, ${scanned} so far` }
+        : { state: "degraded" as const, detail: `the word vectors are being built, ${scanned} so far` }
   })
 })
 

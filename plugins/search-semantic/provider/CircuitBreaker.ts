@@ -44,8 +44,7 @@ export class CircuitBreaker extends Context.Service<
           failures,
           openMillis: millis,
           isIgnored: ({ perhapsTheTexts }) => perhapsTheTexts,
-          refused: () =>
-            new EmbeddingFailed({ message: `the endpoint is left alone: ${trouble}`, perhapsTheTexts: false })
+          refused: () => new EmbeddingFailed({ message: `circuit open: ${trouble}`, perhapsTheTexts: false })
         })
         const noteTrouble = <A>(effect: Effect.Effect<A, EmbeddingFailed>) =>
           Effect.tapError(

@@ -56,7 +56,7 @@ export const checkVector = (numbers: ReadonlyArray<unknown>, dimension: number):
     const one = numbers[at]
     square += typeof one === "number" ? one * one : Number.NaN
   }
-  if (!Number.isFinite(square)) return "a vector holds what is not a number"
+  if (!Number.isFinite(square)) return "a vector contains a value that is not a number"
   if (square < 1e-12) return "a vector is zero"
   const length = Math.sqrt(square)
   for (let at = 0; at < dimension; at++) vector[at] = (numbers[at] as number) / length

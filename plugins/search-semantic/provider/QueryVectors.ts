@@ -13,7 +13,7 @@ export interface QueryVectorOptions {
 }
 
 const tooSlow = new EmbeddingFailed({
-  message: "the endpoint is slow: it is asked beside the search",
+  message: "the endpoint is slow: querying it in the background",
   perhapsTheTexts: false
 })
 

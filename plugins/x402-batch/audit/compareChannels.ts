@@ -122,11 +122,7 @@ const verifyCalls = ({ calls }: ChannelRecords, view: ChannelView, wrong: Wrong)
     if (call.ledger < view.fromLedger || call.ledger > view.toLedger || !moving.has(call.functionName)) continue
     const events = byTransaction.get(call.transaction) ?? []
     if (!events.some(({ contract, event }) => contract === call.contract && isOf(call, event)))
-      wrong(
-        "channel event",
-        call.settlement,
-        `records ${call.functionName} of ${call.moved}, the contract says otherwise`
-      )
+      wrong("channel event", call.settlement, `records ${call.functionName} of ${call.moved}, but the contract differs`)
   }
 }
 

@@ -35,7 +35,7 @@ const money: ReadonlyArray<Alert> = [
     severity: "warning",
     expr: "tollkeeper_sponsor_payments_left < 500",
     for: "5m",
-    summary: "The sponsor's balance covers fewer than 500 payments at the most that each may cost.",
+    summary: "The sponsor's balance covers fewer than 500 payments at their maximum cost.",
     fires: { series: [[`tollkeeper_sponsor_payments_left{${one}}`, "520-1x60"]], labels: { instance: "a" } },
     calm: [[`tollkeeper_sponsor_payments_left{${one}}`, always(500)]]
   },
@@ -83,7 +83,7 @@ const money: ReadonlyArray<Alert> = [
     severity: "warning",
     expr: "tollkeeper_settlements_oldest_open_seconds > 900",
     for: "5m",
-    summary: "A settlement has had no end for a quarter of an hour.",
+    summary: "A settlement has had no outcome for 15 minutes.",
     fires: {
       series: [[`tollkeeper_settlements_oldest_open_seconds{${one}}`, "0+60x60"]],
       labels: { instance: "a" }
@@ -196,7 +196,7 @@ const traffic: ReadonlyArray<Alert> = [
     severity: "warning",
     expr: `${shareOf("pending")} > 0.1`,
     for: "10m",
-    summary: "More than one settle in ten has no outcome within its answer's time.",
+    summary: "More than one settle in ten has no outcome within the answer's time limit.",
     fires: { series: [answered("ok", "0+4x60"), answered("pending", "0+1x60")], labels: { instance: "a" } },
     calm: [answered("ok", "0+19x60"), answered("pending", "0+1x60")]
   },
@@ -275,7 +275,7 @@ const surroundings: ReadonlyArray<Alert> = [
     severity: "warning",
     expr: "tollkeeper_channels_usable < tollkeeper_channels_ready",
     for: "10m",
-    summary: "Accounts of channels are not on the ledger, so fewer payments run side by side.",
+    summary: "Accounts of channels are not on the ledger, so fewer payments run concurrently.",
     fires: {
       series: [
         [`tollkeeper_channels_usable{${one}}`, always(19)],
@@ -358,7 +358,7 @@ const surroundings: ReadonlyArray<Alert> = [
     severity: "warning",
     expr: grew('tollkeeper_webhooks_deliveries_total{outcome="GivenUp"}', "1h"),
     for: "0m",
-    summary: "A receiver of webhooks did not take a message in its time.",
+    summary: "A webhook receiver did not accept a message in time.",
     fires: {
       series: [[`tollkeeper_webhooks_deliveries_total{${one}, outcome="GivenUp"}`, "0+1x60"]],
       labels: { instance: "a" }

@@ -21,7 +21,7 @@ export const channels: ReadonlyArray<Alert> = [
     // A rise within the hour: a lost amount never comes back, and must not alert permanently.
     expr: grew("tollkeeper_batch_store_lost_units", "1h", "instance, asset"),
     for: "0m",
-    summary: "A payer has withdrawn what was charged and not claimed in time: the seller does not get it.",
+    summary: "A payer has withdrawn charges that were not claimed in time: the seller does not receive them.",
     fires: {
       series: [['tollkeeper_batch_store_lost_units{instance="a", asset="C1"}', "100x60"]],
       labels: { instance: "a", asset: "C1" }

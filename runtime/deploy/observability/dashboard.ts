@@ -123,7 +123,7 @@ const figures: ReadonlyArray<Figure> = [
   },
   {
     title: "Unresolved settlements",
-    description: "Those that only an operator can end.",
+    description: "Settlements that only an operator can resolve.",
     expr: `max(tollkeeper_settlements_unresolved${here})`,
     unit: "short",
     steps: [
@@ -133,7 +133,7 @@ const figures: ReadonlyArray<Figure> = [
   },
   {
     title: "Payments waiting for a channel",
-    description: "On the replica where most wait.",
+    description: "On the replica with the longest queue.",
     expr: `max(sum by (instance) (tollkeeper_queue_waiting${here}))`,
     unit: "short",
     steps: [
@@ -143,7 +143,7 @@ const figures: ReadonlyArray<Figure> = [
   },
   {
     title: "Payments the sponsor still pays for",
-    description: "What is running out: each at the most that it may cost.",
+    description: "Remaining payments, each at its maximum cost.",
     expr: `min(tollkeeper_sponsor_payments_left${here})`,
     unit: "short",
     steps: [

@@ -80,7 +80,7 @@ describe("two downloads of a log", () => {
     await writeLog(place, log, entries.with(3, entry(9_000)))
     const note = checkpointOf(log, size, rootOf(levelsOf(entries), size))
     await writeFile(join(place, "checkpoint"), note)
-    await expect(openStory(place, doc)).rejects.toThrow("are not its checkpoint's")
+    await expect(openStory(place, doc)).rejects.toThrow("do not match its checkpoint")
   })
 
   it("are not compared where they are of two epochs, each of which is read below its number", async () => {

@@ -171,7 +171,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys over replicas", () =>
         expect(replicasOf(yield* reread(a.at))).toEqual([["a", "unchanged", undefined]])
         yield* a.at.sql`insert into kernel_key_replicas (replica, revision, changes, in_force, refused)
           values ('dead/1', 0, 'unchanged', '[]', '[]')`
-        expect((yield* reread(a.at)).err).toContain("dead/1 is behind: has not read its sources again")
+        expect((yield* reread(a.at)).err).toContain("dead/1 is behind: has not reread its sources")
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     240_000
   )

@@ -232,7 +232,7 @@ it.effect("logs a failing turn once a minute, and its recovery", () => {
         turn: Effect.suspend(() => (isUnavailable ? Effect.fail(new Error("the ledger is silent")) : Effect.void))
       })
       yield* TestClock.adjust("150 seconds")
-      expect(said).toEqual(Array.from({ length: 3 }, () => "turn of follower failed, the next one tries again"))
+      expect(said).toEqual(Array.from({ length: 3 }, () => "turn of follower failed; the next one retries"))
       isUnavailable = false
       yield* TestClock.adjust("1 second")
       expect(said.slice(3)).toEqual(["turn of follower succeeds again"])

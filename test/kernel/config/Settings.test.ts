@@ -97,7 +97,7 @@ it("declaring a section or network key twice throws", () => {
   expect(() => gather([declaring("a", sample), declaring("b", sample)])).toThrow("declared twice, last by b")
   expect(() => gather([declaring("a", keys), declaring("b", { ...keys, owner: "b" })])).toThrow("contributed by b")
   const own = networkKeys("x402-own", { rpc_urls: Setting.optionalText({ doc: "" }) })
-  expect(() => gather([declaring("x402-own", own)])).toThrow("rpc_urls is contributed by x402-own, and taken")
+  expect(() => gather([declaring("x402-own", own)])).toThrow("rpc_urls is already contributed by x402-own")
   expect([...gather([{ id: "c" }, declaring("a", sample, keys)]).sections.keys()]).toEqual(["sample", "networks"])
 })
 
@@ -108,7 +108,7 @@ it.effect("refuses a section that no plugin declares", () =>
       Effect.provideService(CurrentPlugin, "late"),
       Effect.provide(settings)
     )
-    expect((yield* Effect.flip(claimed)).message).toBe("claimed by late, and declared in no plugin's settings")
+    expect((yield* Effect.flip(claimed)).message).toBe("claimed by late, but not declared in any plugin's settings")
   })
 )
 

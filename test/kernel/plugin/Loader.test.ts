@@ -90,7 +90,7 @@ it.effect("refuses unknown plugins, drivers in the profile and missing needs", (
     expect(yield* refused(["store"])).toMatchObject({ plugin: "store" })
     expect(yield* refused(["user"])).toMatchObject({
       plugin: "user",
-      message: "needs registry, which the profile leaves out"
+      message: "needs registry, which the profile does not enable"
     })
   })
 )

@@ -79,7 +79,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         const { rotate } = rotationOf(first)
         expect((yield* Effect.flip(rotate("sponsor"))).message).toMatch(/still G/)
         yield* write("a", secret(next))
-        expect((yield* Effect.flip(rotate("sponsor"))).message).toMatch(/is gone; keep it behind/)
+        expect((yield* Effect.flip(rotate("sponsor"))).message).toMatch(/is missing; keep it after/)
         expect(yield* sponsorOf(first)).toBe(old.publicKey())
 
         yield* world.ledger.setFaults([{ drops: () => true }])
@@ -123,7 +123,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         yield* first.settle(yield* payment)
         yield* first.settle(yield* payment)
         yield* write("channels", secret(kept, added))
-        expect((yield* Effect.flip(rotate("channels"))).message).toMatch(/keep them behind a semicolon/)
+        expect((yield* Effect.flip(rotate("channels"))).message).toMatch(/keep them after a semicolon/)
         yield* write("channels", `${secret(kept, added)};${secret(channels[0]!)}`)
         const now = yield* rotate("channels")
         expect(now.channels).toEqual([kept.publicKey(), added.publicKey()])

@@ -119,7 +119,7 @@ describe("a settlement", () => {
   const departures: ReadonlyArray<
     readonly [name: string, change: (tx: Transaction) => Transaction, more?: Record<string, unknown>]
   > = [
-    ["on an account that is no channel", (tx) => tx, { channel: stranger }],
+    ["on an account that is not a channel", (tx) => tx, { channel: stranger }],
     [
       "on the sponsor",
       (tx) => changed(tx, { sourceAccount: accountOf(sponsor.publicKey()) }),
@@ -210,7 +210,7 @@ describe("a settlement", () => {
 describe("a cancellation", () => {
   const cancel = cancelTransaction({ channel, sequence: 7n, bounds })
   const departures: ReadonlyArray<readonly [string, Transaction, string?, bigint?]> = [
-    ["on an account that is no channel", changed(cancel, { sourceAccount: accountOf(stranger) }), stranger],
+    ["on an account that is not a channel", changed(cancel, { sourceAccount: accountOf(stranger) }), stranger],
     ["of another channel", changed(cancel, { sourceAccount: accountOf(otherChannel) })],
     ["that bumps the sequence", withOperation(cancel, { body: { type: 11, bumpSequenceOp: { bumpTo: 9n } } })],
     [
@@ -395,7 +395,7 @@ describe("the vault", () => {
         yield* refusedBy({ sponsorSecret: Option.some(Redacted.make(wrong)) }),
         yield* refusedBy({ channelSecrets: Option.some(Redacted.make(`${channels[0]!.secret()},${stranger}`)) })
       ]) {
-        expect(message).toMatch(/is no secret seed/)
+        expect(message).toMatch(/is not a secret seed/)
         expect(message).not.toContain(wrong.slice(0, 10))
       }
       expect(
@@ -423,7 +423,7 @@ describe("the vault", () => {
       expect((yield* files.stat(path.join(folder, "sponsor.seed"))).mode & 0o777).toBe(0o600)
       yield* files.writeFileString(path.join(folder, "sponsor.seed"), "no seed")
       expect((yield* Effect.flip(Effect.scoped(Layer.build(vaultWith(values, folder))))).message).toContain(
-        "is no secret seed"
+        "is not a secret seed"
       )
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )

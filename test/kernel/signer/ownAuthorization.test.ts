@@ -155,14 +155,14 @@ describe("the sponsor's own authorization", () => {
 
   it.effect("authorizes calls only while a scheme names them", () =>
     Effect.gen(function* () {
-      expect((yield* Effect.flip(authorize())).message).toMatch(/no scheme has named/)
+      expect((yield* Effect.flip(authorize())).message).toMatch(/no scheme declares/)
       yield* Effect.scoped(
         Effect.gen(function* () {
           yield* (yield* Signer).allowAuthorization(rule)
           yield* authorize()
         })
       )
-      expect((yield* Effect.flip(authorize())).message).toMatch(/no scheme has named/)
+      expect((yield* Effect.flip(authorize())).message).toMatch(/no scheme declares/)
     }).pipe(Effect.provide(signers))
   )
 
@@ -272,7 +272,7 @@ describe("a settlement with the sponsor's authorization", () => {
     it.effect(`is not signed ${name}`, () =>
       Effect.gen(function* () {
         const refused = yield* Effect.flip(settle(withOwn(yield* authorized, change)))
-        expect(refused.message).toMatch(/^a settlement that (names an account of ours|acts as its own source)$/)
+        expect(refused.message).toMatch(/^a settlement that (uses one of our accounts|acts as its own source)$/)
       }).pipe(Effect.scoped, Effect.provide(signers))
     )
   }

@@ -64,7 +64,9 @@ describe.each(kinds)("an account whose key is held by %s", (kind) => {
         expect(signers.pair.verify(Buffer.from(message), Buffer.from(yield* sign(message)))).toBe(true)
       }
       signers.setFault("wrong")
-      expect((yield* Effect.flip(sign(new Uint8Array(700)))).message).toContain("is no signature of this by that key")
+      expect((yield* Effect.flip(sign(new Uint8Array(700)))).message).toContain(
+        "is not a signature of this by that key"
+      )
     }).pipe(Effect.scoped, Effect.provide(cryptoLayer))
   )
 

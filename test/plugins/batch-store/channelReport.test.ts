@@ -132,7 +132,7 @@ describe.each(databaseKinds)("the report of channels on %s", (kind) =>
         const text = lines.join("\n")
         expect(text).toContain("key:shop  USDC  960 held  70 charged  40 claimed")
         expect(text).toContain("withdrawal ends 1970-01-12T14:01:40.000Z")
-        expect(text).toContain("a store of its own  USDC  10 held  40 claimed")
+        expect(text).toContain("its own store  USDC  10 held  40 claimed")
         expect(text).toContain("3 channels, 1 with a started withdrawal")
       })
     )

@@ -57,7 +57,7 @@ it.live.each(databaseKinds)(
         const poisoned = { ...first, voucher: { ...first.voucher, signature: `01${"00".repeat(63)}` } }
         await expect(shop.reserve(poisoned)).rejects.toThrow(/not signed by its payerAuthorizer/)
         const elsewhere = { ...first, voucher: { ...first.voucher, channelId: "ab".repeat(32) } }
-        await expect(shop.reserve(elsewhere)).rejects.toThrow(/not of this channel/)
+        await expect(shop.reserve(elsewhere)).rejects.toThrow(/not for this channel/)
         expect((await shop.reserve(first)).status).toBe("reserved")
         expect((await shop.reserve({ ...first, pendingId: "another-0123456789" })).status).toBe("busy")
         const charge = { channelId, pendingId: first.pendingId, amount: "60", voucher: first.voucher }

@@ -83,13 +83,13 @@ const bombs: ReadonlyArray<readonly [name: string, schema: Json, info: Json, det
     "a reference into an example",
     { $ref: "#/examples/0", examples: [{ allOf: many(900, () => ({ minimum: 1 })) }] },
     {},
-    "$ref leads to what is no schema"
+    "$ref does not lead to a schema"
   ],
   [
     "a reference to an unknown keyword",
     { $ref: "#/x/y", x: { y: { uniqueItems: true } } },
     {},
-    "$ref leads to what is no schema"
+    "$ref does not lead to a schema"
   ]
 ]
 

@@ -189,7 +189,9 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         // Another account's name over this account's answer, and the altered message.
         expect(refused(yield* browser.answer(rival.publicKey(), text, right))).toMatch(/names another account/)
         const forged = text.replace(account, rival.publicKey())
-        expect(refused(yield* browser.answer(rival.publicKey(), forged, signed(rival, forged)))).toMatch(/^this is no/)
+        expect(refused(yield* browser.answer(rival.publicKey(), forged, signed(rival, forged)))).toMatch(
+          /^this facilitator did not issue/
+        )
         const elsewhere = browserAt(facilitator, fromPage, "localhost")
         expect(refused(yield* elsewhere.answer(account, text, right))).toMatch(/another name of this facilitator/)
 
@@ -204,7 +206,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         for (const millis of [-600_001, 360_000]) {
           const wrong = { ...clock, currentTimeMillis: Effect.succeed(now + millis) } as Clock.Clock
           const ended = yield* Effect.provideService(made(challenges), Clock.Clock, wrong)
-          expect(refused(yield* browser.answer(account, ended, signed(seller, ended)))).toMatch(/has ended/)
+          expect(refused(yield* browser.answer(account, ended, signed(seller, ended)))).toMatch(/has expired/)
         }
         const network = Context.get(facilitator.services as Context.Context<Network>, Network)
         const public_ = yield* Layer.build(
@@ -229,15 +231,17 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         const { challenge: reading } = ofReceipts
         expect(refused(yield* browser.answer(account, reading, signed(seller, reading)))).toMatch(/another purpose/)
         const long = text.replace("Tollkeeper at ", `Tollkeeper at ${"x".repeat(600)}`)
-        expect(refused(yield* browser.answer(account, long, signed(seller, long)))).toMatch(/^this is no/)
+        expect(refused(yield* browser.answer(account, long, signed(seller, long)))).toMatch(
+          /^this facilitator did not issue/
+        )
 
         // After all of that, the right answer opens one session, but not a second.
         const opened = yield* browser.answer(account, text, right)
         expect(opened.status).toBe(200)
-        expect(refused(yield* browser.answer(account, text, right))).toMatch(/answered already/)
+        expect(refused(yield* browser.answer(account, text, right))).toMatch(/already answered/)
         const cookie = opened.headers.get("set-cookie")!.split(";", 1)[0]!
         expect((yield* signOut(facilitator, cookie)).json).toEqual({ account: null, until: null })
-        expect(refused(yield* browser.answer(account, text, right))).toMatch(/answered already/)
+        expect(refused(yield* browser.answer(account, text, right))).toMatch(/already answered/)
         const [row] = yield* facilitator.sql<{ text: string }>`select row_to_json(s)::text as text
           from kernel_account_sessions s`
         expect(row!.text).not.toContain(cookie.split("=")[1]!)
@@ -277,7 +281,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         expect([opened.status, opened.json.account]).toEqual([200, wallet.contract])
         expect(yield* answer(asked, authorized(wallet, asked.authorization))).toEqual([
           403,
-          expect.stringMatching(/answered already/)
+          expect.stringMatching(/already answered/)
         ])
         expect(yield* Effect.promise(() => contractUsdc(facilitator.ledgerUrl, wallet.contract))).toBe(5n)
       }).pipe(Effect.scoped),

@@ -102,7 +102,7 @@ describe("an operator's rule", () => {
       for (const rule of never) {
         const refused = yield* Effect.flip(read(rule))
         expect([rule, refused._tag]).toEqual([rule, "SettingsRefused"])
-        expect(refused.message).toContain("would never decide")
+        expect(refused.message).toContain("would never match")
       }
     })
   )

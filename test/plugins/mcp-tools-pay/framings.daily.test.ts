@@ -101,7 +101,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid 
         const own = { query: query() }
         expect((yield* fetched(client, ref, own)).body).toMatchObject({
           code: "SETTLEMENT_UNKNOWN",
-          message: expect.stringContaining("no HTTP that can be read"),
+          message: expect.stringContaining("not valid HTTP"),
           details: { paid: true, partialContent: { text: "17 degrees, and no head" } }
         })
         seller.behaviour = {}

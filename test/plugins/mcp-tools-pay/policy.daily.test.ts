@@ -148,7 +148,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
         for (const client of [unwilling.client, unwilling.client, willing.client])
           expect((yield* pay(client, ref, own)).body).toMatchObject({
             code: "PAYMENT_REJECTED",
-            message: "a person refused this payment",
+            message: "a person denied this payment",
             details: { rule: "dear" }
           })
         expect([unwilling.asked.length, willing.asked.length]).toEqual([1, 1])
@@ -175,7 +175,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
       const refused = yield* twins(no)
       expect(refused.asked).toHaveLength(1)
       expect(refused.answered.map(({ body }) => body["message"])).toEqual(
-        Array.from({ length: 5 }, () => "a person refused this payment")
+        Array.from({ length: 5 }, () => "a person denied this payment")
       )
       const paid = yield* twins(yes)
       expect(paid.asked).toHaveLength(1)

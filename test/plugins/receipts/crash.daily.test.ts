@@ -197,7 +197,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         const missing = {
           rule: "published since",
           subject: "pay.example/log",
-          detail: "leaves 3 to 4 were published, and the database does not have them"
+          detail: "leaves 3 to 4 were published, but the database does not have them"
         }
         expect((yield* audit).filter(({ rule }) => !isHarmlessAfterRestore(rule) || rule === missing.rule)).toEqual([
           missing

@@ -81,8 +81,8 @@ describe("an embeddings endpoint", () => {
   it.live("an embeddings response is accepted only after validation", () =>
     Effect.gen(function* () {
       const errors: Array<readonly [unknown, string]> = [
-        [[{ index: 0, embedding: [1, "1"] }], "a vector holds what is not a number"],
-        [[{ index: 0, embedding: [1, null] }], "a vector holds what is not a number"],
+        [[{ index: 0, embedding: [1, "1"] }], "a vector contains a value that is not a number"],
+        [[{ index: 0, embedding: [1, null] }], "a vector contains a value that is not a number"],
         [[{ index: 0, embedding: [1, 2, 3] }], "a vector has 3 numbers, 2 are required"],
         [[{ index: 0, embedding: [0, 0] }], "a vector is zero"],
         [[{ index: 0, embedding: "AACAPwAAgD8=" }], "the endpoint's answer cannot be read"],
@@ -135,7 +135,7 @@ describe("an embeddings endpoint", () => {
 
   it("only finite vectors of the configured length are accepted", () => {
     expect(checkVector([3, 4], 2)).toEqual(Float32Array.of(0.6, 0.8))
-    expect(checkVector([1e200, 1e200], 2)).toBe("a vector holds what is not a number")
-    expect(checkVector([1, Number.NaN], 2)).toBe("a vector holds what is not a number")
+    expect(checkVector([1e200, 1e200], 2)).toBe("a vector contains a value that is not a number")
+    expect(checkVector([1, Number.NaN], 2)).toBe("a vector contains a value that is not a number")
   })
 })

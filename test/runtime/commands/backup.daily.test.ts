@@ -56,7 +56,7 @@ it.live(
       const page = bytes.lastIndexOf(marker)
       const torn = Buffer.from(bytes).fill(7, page, page + 8)
       const damaged: ReadonlyArray<readonly [name: string, content: Uint8Array, why: RegExp]> = [
-        ["text.tar", Buffer.from("no archive".repeat(200)), /it is no tar archive, or is damaged at byte 0/],
+        ["text.tar", Buffer.from("no archive".repeat(200)), /it is not a tar archive, or is damaged at byte 0/],
         ["empty.tar", Buffer.alloc(0), /it ends at byte 0, within the archive/],
         ["cut.tar", bytes.subarray(0, bytes.length / 2), /it ends at byte \d+, within the archive/],
         ["hollow.tar", Buffer.alloc(1_024), /it has no PG_VERSION/],

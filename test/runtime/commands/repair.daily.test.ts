@@ -57,10 +57,10 @@ it.live(
           "no control file",
           (folder) => rmSync(join(folder, "global/pg_control")),
           /control file .* is missing/,
-          /control file was made anew/
+          /control file was recreated/
         ],
         ["torn page", (folder) => tear(join(folder, heap)), undefined, /kernel_settlements: pages .* were emptied/],
-        ["torn index", (folder) => tear(join(folder, index)), undefined, /indexes were built anew/]
+        ["torn index", (folder) => tear(join(folder, index)), undefined, /indexes were rebuilt/]
       ]
       for (const [name, damage, seen, said] of damages) {
         const folder = join(place, name)

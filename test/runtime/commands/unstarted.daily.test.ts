@@ -209,7 +209,7 @@ it.live("doctor asks an RPC with its key, and takes a facilitator at the port fo
     expect(findings).toContainEqual({
       check: "port",
       state: "warning",
-      detail: `a facilitator answers at ${facilitator}, and it is not over ${state}`,
+      detail: `a facilitator answers at ${facilitator}, but it does not use ${state}`,
       remedy: "name its folder with --state DIR"
     })
     const away = yield* found("--set", 'networks.ledger:testnet.rpc_urls=["http://127.0.0.1:1"]')

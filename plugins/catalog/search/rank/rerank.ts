@@ -78,7 +78,7 @@ export const rerank = Effect.fn("Catalog.rerank")(function* (
   }).pipe(
     Effect.timeout(timeoutMillis),
     Effect.mapError((error) =>
-      error instanceof RerankingFailed ? error : failed("the reranker did not answer, or not in words we know")
+      error instanceof RerankingFailed ? error : failed("the reranker timed out or returned an invalid response")
     )
   )
   const scored = ("results" in answer ? answer.results : answer).map(({ index, relevance_score, score }) => ({

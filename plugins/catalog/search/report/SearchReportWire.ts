@@ -34,7 +34,7 @@ export const SearchStatus = Schema.Struct({
   }),
   embedded: Schema.Struct({ provider: Schema.String, weight, candidate_count: candidates, health, indexed }),
   semantic: Schema.Struct({
-    provider: text("`none` when there are no embeddings."),
+    provider: text("`none` without embeddings."),
     model: Schema.NullOr(Schema.String),
     revision: Schema.NullOr(Schema.String),
     dimension: Schema.NullOr(whole("Numbers in a vector.")),
@@ -78,7 +78,7 @@ export const SearchGenerations = Schema.Struct({ items: Schema.Array(Generation)
 export const MissedSearches = Schema.Struct({
   items: Schema.Array(
     Schema.Struct({
-      words: text("In lower case and cut; what may name a person or be a secret is `…`."),
+      words: text("In lower case and truncated; possible personal data and secrets are replaced by `…`."),
       sessions: units("Callers of a day, added over days."),
       times: units("Times it was asked."),
       last_at: moment
@@ -99,12 +99,10 @@ export const SearchConversion = Schema.Struct({
   ),
   impressions_without_results: count,
   sessions: count,
-  verified_impressions: units(
-    "Resources shown to a session that a verified payment followed; once, however often the session asked."
-  ),
-  settled_impressions: units("The same of a settled one."),
-  settlements_attributed: units("Settled payments, once for each session that was shown their resource before."),
-  settlements_at_1: units("Those of what was shown first, at the best position of the session."),
+  verified_impressions: units("Resources shown to a session and then paid for, verified; counted once per session."),
+  settled_impressions: units("The same, counting settled payments."),
+  settlements_attributed: units("Settled payments, once for each session that saw their resource before."),
+  settlements_at_1: units("Those for the result shown first, at the best position of the session."),
   settlements_at_3: count,
   settlements_at_5: count,
   byMode: Schema.Record(

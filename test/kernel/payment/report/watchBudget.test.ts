@@ -84,7 +84,7 @@ it.effect("warns at 80 % and at exhaustion, once a day each [S99, S270]", () =>
       expect(warnings).toEqual([])
       for (let turn = 0; turn < 3; turn++) yield* set({ all: usage(8_000_000n, 10_000_000n) })
       expect(warnings).toEqual([
-        "the sponsor's budget of all for 2026-01-01 is used to four fifths; raise limits.max_global_sponsored_stroops_per_day"
+        "the sponsor's budget of all for 2026-01-01 is four fifths used; raise limits.max_global_sponsored_stroops_per_day"
       ])
       for (let turn = 0; turn < 3; turn++) yield* set({ all: usage(9_800_001n, 10_000_000n) })
       yield* set({ all: usage(8_500_000n, 10_000_000n) })
@@ -92,7 +92,7 @@ it.effect("warns at 80 % and at exhaustion, once a day each [S99, S270]", () =>
         "the sponsor's budget of all for 2026-01-01 is used up: payments are refused; raise limits.max_global_sponsored_stroops_per_day"
       ])
       yield* set({ day: "2026-01-02", all: usage(8_000_000n, 10_000_000n) })
-      expect(warnings.slice(2)).toEqual([expect.stringContaining("2026-01-02 is used to four fifths")])
+      expect(warnings.slice(2)).toEqual([expect.stringContaining("2026-01-02 is four fifths used")])
     })
   )
 )
@@ -125,7 +125,7 @@ it.effect("reports at startup how many payments the budget covers", () =>
     Effect.gen(function* () {
       const { lines } = yield* (yield* StartupBanner).read
       expect(lines).toEqual([
-        { label: "fees", where: ["50 payments a day at least are paid for, 5 of one key (tollkeeper budget)"] }
+        { label: "fees", where: ["at least 50 payments a day are sponsored, 5 per key (tollkeeper budget)"] }
       ])
     })
   )
@@ -149,7 +149,7 @@ it.effect("promises no payment at startup while the disk is full", () =>
     () =>
       Effect.gen(function* () {
         const { lines } = yield* (yield* StartupBanner).read
-        expect(lines).toEqual([{ label: "fees", where: ["no payment is paid for: the disk is full"] }])
+        expect(lines).toEqual([{ label: "fees", where: ["no payment is sponsored: the disk is full"] }])
       }),
     undefined,
     "the disk is full"
@@ -161,7 +161,9 @@ it.effect("reports at startup that an unfunded sponsor pays for nothing, with th
     () =>
       Effect.gen(function* () {
         const { lines } = yield* (yield* StartupBanner).read
-        expect(lines).toEqual([{ label: "fees", where: ["no payment is paid for: it is empty; send XLM to GSPONSOR"] }])
+        expect(lines).toEqual([
+          { label: "fees", where: ["no payment is sponsored: it is empty; send XLM to GSPONSOR"] }
+        ])
       }),
     "it is empty; send XLM to GSPONSOR"
   )

@@ -29,7 +29,7 @@ const atExpiry = (changes = {}) => snapshot({ ledger: expires, ...changes })
 
 const rows: Readonly<Record<string, readonly [OpenSettlement, Evidence]>> = {
   "the transaction succeeded with the promised movement": [held, included(paid)],
-  "the transaction succeeded without the promised movement": [
+  "the transaction succeeded without the expected transfer": [
     held,
     included({ ...paid, amountTransferred: undefined })
   ],
