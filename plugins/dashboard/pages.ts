@@ -56,8 +56,17 @@ export const apiHtml = `<!doctype html>
 <body>
 <header class="bar"><a class="skip" href="#main">Skip to the content</a><a class="brand" href="/">Tollkeeper</a>
 <nav aria-label="Pages"><a href="/">Catalog</a><a href="/seller">Selling</a><a href="/dashboard">Dashboard</a>
-<a href="/docs" aria-current="page">API</a></nav></header>
-<div id="main" class="interface"><div id="api"><p class="quiet">Loading…</p></div>
+<a href="/receipts">Receipts</a><a href="/docs" aria-current="page">API</a><a href="/status">Status</a></nav></header>
+<div id="main" class="interface"><section class="panel" aria-labelledby="quickstart">
+<h2 id="quickstart">Quickstart</h2>
+<p>A seller answers an unpaid request with 402 and its terms. It sends the buyer's signed payment and the same terms
+here twice: first to verify it, then, once the resource is ready, to settle it.</p>
+<pre tabindex="0">curl /supported                                    # schemes, networks, and who pays the fees
+curl -X POST /verify -H 'content-type: application/json' -d @payment.json   # {"isValid": true, …}
+curl -X POST /settle -H 'content-type: application/json' -d @payment.json   # {"success": true, …}</pre>
+<p>payment.json is <code>{"x402Version": 2, "paymentPayload": …, "paymentRequirements": …}</code>. Where callers have
+keys, add <code>-H 'authorization: Bearer KEY'</code>. Every route below can be tried here.</p></section>
+<div id="api"><p class="quiet">Loading…</p></div>
 <noscript><p>This page is drawn by a script; <a href="/openapi.json">/openapi.json</a> says the same.</p></noscript>
 </div>
 </body>

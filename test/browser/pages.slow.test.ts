@@ -250,6 +250,10 @@ describe.skipIf(chromiumPath() === undefined)(
       const [overview, live] = [await Visit.open(browser, before.url), await Visit.open(browser, before.url)]
       await overview.go("/dashboard")
       await overview.page.getByText("Volume in USDC").waitFor()
+      // A young facilitator's overview begins with its first settlement.
+      await overview.page.waitForFunction(
+        () => document.querySelector<HTMLSelectElement>('select[aria-label="Range"]')?.value === "24h"
+      )
       await live.go("/dashboard#live")
       const rows = live.page.locator("tbody tr")
       await live.page.getByText("live", { exact: true }).waitFor()
@@ -309,7 +313,7 @@ describe.skipIf(chromiumPath() === undefined)(
 
     it("plot every day of the window, those without a settlement too", async () => {
       const visit = await Visit.open(browser, facilitator.url, { width: 820, theme: "dark" })
-      await visit.go("/dashboard")
+      await visit.go("/dashboard#overview?range=30d")
       const legend = visit.page.locator(".u-legend")
       await legend.getByText("(UTC)").waitFor()
       // Above the first bar of thirty days and today's, at the left and right ends of the plot.
@@ -397,7 +401,18 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.page.getByText("Capacity", { exact: true }).waitFor()
       await visit.page.keyboard.press("Tab")
       expect(await visit.page.evaluate(() => document.activeElement?.textContent)).toBe("Skip to the content")
-      for (const label of ["Tollkeeper", "Catalog", "Selling", "Dashboard", "API", "", "Overview", "Live"]) {
+      for (const label of [
+        "Tollkeeper",
+        "Catalog",
+        "Selling",
+        "Dashboard",
+        "Receipts",
+        "API",
+        "Status",
+        "",
+        "Overview",
+        "Live"
+      ]) {
         await visit.page.keyboard.press("Tab")
         expect(await visit.page.evaluate(() => document.activeElement?.textContent)).toBe(label)
       }

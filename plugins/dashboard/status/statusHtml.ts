@@ -99,7 +99,7 @@ export const pageOf = (status: Status): string => `<!doctype html>
 <body>
 <header class="bar"><a class="skip" href="#main">Skip to the content</a><a class="brand" href="/">Tollkeeper</a>
 <nav aria-label="Pages"><a href="/">Catalog</a><a href="/seller">Selling</a>
-<a href="/dashboard">Dashboard</a><a href="/docs">API</a>
+<a href="/dashboard">Dashboard</a><a href="/receipts">Receipts</a><a href="/docs">API</a>
 <a href="/status" aria-current="page">Status</a></nav></header>
 <main id="main" class="stack"><div><h1>Status</h1>
 <p class="lead">${observedOf(status)}</p>

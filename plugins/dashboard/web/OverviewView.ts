@@ -1,6 +1,7 @@
 // The operator's overview, in the order of an operator's questions: is money moving, is it well, what runs out, what is
 // new. The range is in the URL; amounts of different assets are never added.
 import { h, type VNode } from "preact"
+import { useEffect, useState } from "preact/hooks"
 import { useFacts } from "./about.ts"
 import { useAsked } from "./ask.ts"
 import { Bars } from "./Bars.ts"
@@ -59,7 +60,7 @@ const MoneyFigures = ({ of }: { readonly of: Pulse }): VNode<any> => {
   })
 }
 
-const Range = ({ query }: { readonly query: URLSearchParams }): VNode<any> => {
+const Range = ({ own, query }: { readonly own: string; readonly query: URLSearchParams }): VNode<any> => {
   const isChosen = query.has("from") || query.has("to")
   const facts = useFacts()
   return h(
@@ -75,12 +76,12 @@ const Range = ({ query }: { readonly query: URLSearchParams }): VNode<any> => {
         }),
     h(Select, {
       label: "Range",
-      value: isChosen ? "chosen" : (query.get("range") ?? "30d"),
+      value: isChosen ? "chosen" : (query.get("range") ?? own),
       choices: [
         ...(isChosen ? ([["chosen", "Zoomed in"]] as const) : []),
         ...ranges.map(([value, label]) => [value, `Last ${label}`] as const)
       ],
-      change: (range) => amend({ range: range === "30d" ? "" : range, from: "", to: "" })
+      change: (range) => amend({ range, from: "", to: "" })
     }),
     isChosen
       ? h("button", { type: "button", class: "small", onClick: () => amend({ from: "", to: "" }) }, "Zoom out")
@@ -292,9 +293,17 @@ const Breakdown = ({ asset, of }: { readonly asset: string; readonly of: Pulse }
   )
 }
 
+/** The shortest range since the first settlement: a young facilitator shows no empty weeks. */
+const youngRange = ({ series }: Pulse): string => {
+  const first = series.find(({ recorded }) => recorded)
+  const age = first === undefined ? Infinity : (Date.now() - Date.parse(first.at)) / 3_600_000
+  return age <= 24 ? "24h" : age <= 168 ? "7d" : "30d"
+}
+
 export const OverviewView = ({ session }: { readonly session: Session }): VNode<any> => {
   const { query } = usePlace()
-  const { from, to } = spanOf(query, "30d")
+  const [own, setOwn] = useState("30d")
+  const { from, to } = spanOf(query, own)
   const asset = query.get("asset") ?? ""
   const asked = new URLSearchParams({
     ...(from === undefined ? {} : { from }),
@@ -303,6 +312,10 @@ export const OverviewView = ({ session }: { readonly session: Session }): VNode<
   })
   const path = `/analytics/v1/pulse?${asked}`
   const pulse = useAsked<Pulse>(path, 5_000)
+  const isOwn = !["range", "from", "to", "asset"].some((name) => query.has(name))
+  useEffect(() => {
+    if (isOwn && own === "30d" && pulse.state === "ready") setOwn(youngRange(pulse.body))
+  }, [isOwn, own, pulse])
   const status = useAsked<FacilitatorStatus>(session.may_operate ? "/dashboard/v1/standing" : undefined, 5_000)
   const totals = useAsked<Overview>("/analytics/v1/overview?days=30", 30_000)
   const operating = status.state === "ready" ? status.body : undefined
@@ -314,7 +327,7 @@ export const OverviewView = ({ session }: { readonly session: Session }): VNode<
       {
         title: "Money",
         wide: true,
-        actions: h("span", { class: "row" }, h(Range, { query }), h(SaveCsv, { name: "money over time", path }))
+        actions: h("span", { class: "row" }, h(Range, { own, query }), h(SaveCsv, { name: "money over time", path }))
       },
       h(Shown<Pulse>, {
         asked: pulse,

@@ -135,7 +135,17 @@ const moveWords: Readonly<Record<string, string>> = {
   "resize-channels": "Resize the channels",
   rotate: "Rotate keys",
   reread: "Read keys again",
-  limit: "Change a limit"
+  limit: "Change a limit",
+  drain: "Move a former sponsor's XLM",
+  restore: "Restore a backup",
+  repair: "Repair the database",
+  reset: "Reset the state",
+  seal: "Seal seeds",
+  move: "Move the database",
+  "begin-epoch": "Begin an epoch of the log",
+  replay: "Replay webhooks",
+  enable: "Enable a webhook",
+  rebuild: "Rebuild reports"
 }
 const outcomeWords: Readonly<Record<string, string>> = { asked: "Asked", done: "Done" }
 
@@ -267,16 +277,24 @@ const Parts = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> => {
   )
 }
 
+const isAllWell = ({ actors, plugins }: FacilitatorStatus): boolean =>
+  actors.every(isWell) && plugins.every(({ state }) => state === "running")
+
 export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<any> => {
   const [read, readAgain] = useState(0)
   const asked = useAsked<FacilitatorStatus>(`/dashboard/v1/standing?refresh=${read}`, 3_000)
   const done = () => readAgain(read + 1)
   return h(Shown<FacilitatorStatus>, {
     asked,
-    show: (of) =>
-      h(
+    show: (of) => {
+      const open = h(Panel, { title: "Pending and unresolved", wide: true }, h(WithoutEndTable, { of }))
+      const parts = h(Panel, { title: "Plugins and actors", wide: true }, h(Parts, { of }))
+      return h(
         "div",
         { class: "grid" },
+        // Problems come first.
+        isAllWell(of) ? null : parts,
+        of.without_end.length === 0 ? null : open,
         h(
           Panel,
           {
@@ -286,7 +304,7 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
           },
           h(StatusFigures, { of })
         ),
-        h(Panel, { title: "Pending and unresolved", wide: true }, h(WithoutEndTable, { of })),
+        of.without_end.length === 0 ? open : null,
         h(Panel, { title: "Fees by caller today", wide: true }, h(BudgetTable, { of })),
         h(Panel, { title: "Books by month", wide: true }, h(BooksPanel, {})),
         h(Panel, { title: "Limits", wide: true }, h(LimitsPanel, { of, mayMove, done })),
@@ -302,7 +320,7 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
         h(BatchView, {}),
         h(WaitingDeliveries, {}),
         h(RotationView, { mayMove, refresh: read, done }),
-        h(Panel, { title: "Plugins and actors", wide: true }, h(Parts, { of })),
+        isAllWell(of) ? parts : null,
         h(
           Panel,
           {
@@ -313,5 +331,6 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
           h(Audit, { refresh: read })
         )
       )
+    }
   })
 }

@@ -206,7 +206,9 @@ const pageLinks: ReadonlyArray<readonly [href: string, label: string]> = [
   ["/", "Catalog"],
   ["/seller", "Selling"],
   ["/dashboard", "Dashboard"],
-  ["/docs", "API"]
+  ["/receipts", "Receipts"],
+  ["/docs", "API"],
+  ["/status", "Status"]
 ]
 
 /** The footer of every page. */

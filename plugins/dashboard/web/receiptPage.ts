@@ -4,7 +4,7 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { checkKept, issuerOf, openDelivery, outcomeOf, readKept } from "../../../examples/receipts/check.mjs"
-import { ask } from "./ask.ts"
+import { ask, useAsked } from "./ask.ts"
 import { count, stroops } from "./format.ts"
 import { Bar, type Child, draw, Foot, Moment, Notice, Panel, written } from "./parts.ts"
 
@@ -46,8 +46,17 @@ const documentOf = async (issuer: string, pasted: string): Promise<any> => {
   return own.body
 }
 
+/** A transaction's hash stands for the receipt that this facilitator has of it. */
+const receiptOf = async (text: string): Promise<string> => {
+  const hash = text.trim().replace(/^0x/i, "").toLowerCase()
+  if (!/^[0-9a-f]{64}$/.test(hash)) return text.slice(0, textMax)
+  const answer = await ask<unknown>(`/receipts/${hash}?proof=1`)
+  if (answer.state === "failed") throw new Error(`this facilitator gives no receipt of ${hash}`)
+  return JSON.stringify(answer.body)
+}
+
 const check = async ({ did, receipt, sellerDid }: Pasted): Promise<Verdict> => {
-  const kept = readKept(receipt.slice(0, textMax))
+  const kept = readKept(await receiptOf(receipt))
   const delivery =
     kept.delivery !== undefined && sellerDid.trim() !== ""
       ? await openDelivery(kept.delivery, JSON.parse(sellerDid))
@@ -139,6 +148,31 @@ const Field = (props: {
     })
   )
 
+const FileInput = ({ onText }: { readonly onText: (text: string) => void }): VNode<any> =>
+  h(
+    "label",
+    null,
+    "From a file",
+    h("input", {
+      type: "file",
+      onChange: async ({ target }: Event) => {
+        const file = (target as HTMLInputElement).files?.[0]
+        if (file !== undefined) onText((await file.slice(0, textMax).text()).trim())
+      }
+    })
+  )
+
+/** The hash of the newest settled payment that this browser may read; nothing where it may read none. */
+const Sample = ({ onText }: { readonly onText: (text: string) => void }): VNode<any> | null => {
+  const asked = useAsked<{ readonly items: ReadonlyArray<{ readonly transaction_hash: string }> }>(
+    "/analytics/v1/settlements?status=success&limit=1"
+  )
+  const newest = asked.state === "ready" ? asked.body.items[0]?.transaction_hash : undefined
+  return newest === undefined
+    ? null
+    : h("button", { type: "button", onClick: () => onText(newest) }, "Use the newest payment here")
+}
+
 const Form = (props: { readonly onCheck: (pasted: Pasted) => void; readonly isBusy: boolean }): VNode<any> => {
   const [pasted, change] = useState<Pasted>({ receipt: "", did: "", sellerDid: "" })
   const setting = (name: keyof Pasted) => (text: string) => change({ ...pasted, [name]: text })
@@ -147,14 +181,19 @@ const Form = (props: { readonly onCheck: (pasted: Pasted) => void; readonly isBu
     props.onCheck(pasted)
   }
   const labels: ReadonlyArray<readonly [keyof Pasted, string, number]> = [
-    ["receipt", "Receipt: the JWS, an answer of /receipts or /settle, or a PAYMENT-RESPONSE header", 6],
+    ["receipt", "A hash, or a receipt: the JWS, an answer of /receipts or /settle, a PAYMENT-RESPONSE header", 6],
     ["did", "did.json of its facilitator (empty: this one's)", 2],
     ["sellerDid", "did.json of the seller, for its offer-receipt (optional)", 2]
   ]
   return h(
     Panel,
     { title: "Check a receipt", wide: true },
-    h("p", { class: "quiet" }, "It is checked in this browser, and is sent nowhere."),
+    h(
+      "p",
+      { class: "quiet" },
+      "A receipt is checked in this browser, and is sent nowhere; of a hash this facilitator is asked for its receipt."
+    ),
+    h("p", { class: "row" }, h(FileInput, { onText: setting("receipt") }), h(Sample, { onText: setting("receipt") })),
     h(
       "form",
       { class: "paper", onSubmit: submit },

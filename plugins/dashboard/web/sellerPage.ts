@@ -7,7 +7,7 @@ import { useAsked } from "./ask.ts"
 import { Find } from "./Find.ts"
 import { ListingView } from "./ListingView.ts"
 import { OwnView } from "./OwnView.ts"
-import { Bar, draw, Foot } from "./parts.ts"
+import { Bar, draw, Foot, Panel } from "./parts.ts"
 import type { AssetShown } from "./prices.ts"
 import { AccountView, SalesView } from "./SalesView.ts"
 import { type Session, SignIn, useSession, SignedInAs } from "./session.ts"
@@ -17,6 +17,22 @@ interface About {
   readonly plugins: ReadonlyArray<string>
   readonly assets: ReadonlyArray<AssetShown>
 }
+
+/** How to sell, before what is sold. */
+const HowTo = (): VNode<any> =>
+  h(
+    Panel,
+    { title: "How to sell", wide: true },
+    h(
+      "ol",
+      { class: "steps" },
+      h("li", null, "1. Answer an unpaid request with 402 and your terms: asset, amount, the account to pay."),
+      h("li", null, "2. Send the payment that comes with the next request to ", h("code", null, "POST /verify"), "."),
+      h("li", null, "3. Do the work, then send it to ", h("code", null, "POST /settle"), "; deliver on success."),
+      h("li", null, "4. A resource whose payments declare it is listed in the catalog by itself.")
+    ),
+    h("p", null, h("a", { href: "/docs" }, "Quickstart and every route"), ", to try in the browser.")
+  )
 
 const byKey = ({ keys_required, role }: Session): boolean => !keys_required || role === "caller"
 
@@ -43,6 +59,7 @@ const Content = (props: { readonly session: Session; readonly account: AccountSh
   return h(
     "div",
     { class: "stack" },
+    isKnown || session.role === "caller" ? null : h("div", { class: "grid" }, h(HowTo, {})),
     isKnown ? h("div", { class: "grid" }, h(AccountBar, { of: account }), h(OwnView, {})) : null,
     byKey(session)
       ? h(

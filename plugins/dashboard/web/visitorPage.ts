@@ -113,10 +113,10 @@ const Page = (): VNode<any> => {
       h(
         "div",
         { class: "grid" },
-        h(CatalogView, { assets: about.state === "ready" ? about.body.assets : [] }),
         about.state === "ready" && about.body.plugins.includes("demo") && session?.keys_required === false
           ? h(TryView, {})
           : null,
+        h(CatalogView, { assets: about.state === "ready" ? about.body.assets : [] }),
         h(
           Panel,
           { title: "Accepted payments" },
