@@ -7,7 +7,7 @@ import { EndedSessions } from "./accounts/EndedSessions.ts"
 import { KeyRevisions } from "./accounts/KeyRevisions.ts"
 import { Budget, BudgetTime } from "./budget/Budget.ts"
 import { Events, eventsSection } from "./config/Events.ts"
-import type { Declared } from "./config/NetworkKeys.ts"
+import type { Declarations } from "./config/NetworkKeys.ts"
 import { networkSecuritySection } from "./config/NetworkSecurity.ts"
 import { Limits, limitsSection } from "./config/Limits.ts"
 import { Network } from "./config/Network.ts"
@@ -332,7 +332,7 @@ const payment = define({
 })
 
 /** Every driver, in dependency order. */
-export const drivers = (source: SettingsSource, declared: () => Declared) =>
+export const drivers = (source: SettingsSource, declared: () => Declarations) =>
   [
     define({
       ...driver,

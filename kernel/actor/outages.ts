@@ -51,7 +51,7 @@ export const outageOf = (error: unknown): Outage | undefined => {
   return { subject, code: String(system["code"]), ...(host === undefined ? {} : { address: `${String(host)}${port}` }) }
 }
 
-interface Ongoing {
+interface OutageRecord {
   /** Unix milliseconds. */
   readonly began: number
   /** The last failure of any actor. */
@@ -60,15 +60,15 @@ interface Ongoing {
 }
 
 /** The state of a process's dependencies. */
-interface Known {
-  readonly ongoing: Map<Outage["subject"], Ongoing>
+interface OutageState {
+  readonly ongoing: Map<Outage["subject"], OutageRecord>
   readonly places: Map<Outage["subject"], string>
 }
 
 /** By the supervisor of a process's actors. */
-const knownBy = new WeakMap<object, Known>()
+const knownBy = new WeakMap<object, OutageState>()
 
-const of = (supervisor: object): Known => {
+const of = (supervisor: object): OutageState => {
   const found = knownBy.get(supervisor) ?? { ongoing: new Map(), places: new Map() }
   knownBy.set(supervisor, found)
   return found

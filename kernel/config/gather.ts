@@ -3,13 +3,13 @@
 // disabled plugin reports its objections to pubnet like an enabled one. A section, or a key of the networks, that is
 // declared twice is a programming error.
 import { networksSection } from "./Network.ts"
-import type { Declaration, Declared, NetworkKeys } from "./NetworkKeys.ts"
+import type { Declaration, Declarations, NetworkKeys } from "./NetworkKeys.ts"
 import type { Section } from "./Setting.ts"
 
 /** Merges the declarations of a program's plugins. */
 export const gather = (
   plugins: ReadonlyArray<{ readonly id: string; readonly settings?: ReadonlyArray<Declaration> }>
-): Declared => {
+): Declarations => {
   const sections = new Map<string, Section<unknown>>()
   const networkKeys: Array<NetworkKeys<unknown>> = []
   for (const { id, settings = [] } of plugins) {

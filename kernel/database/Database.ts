@@ -46,7 +46,7 @@ const idleTimeout = "15 seconds"
 const forever = Duration.infinity
 
 /** The pool's callbacks into the database service. */
-type Observed = Required<Pick<ConnectionBounds, "observed" | "failed">>
+type PoolCallbacks = Required<Pick<ConnectionBounds, "observed" | "failed">>
 type WriteErrorListener = (reason: string) => Effect.Effect<void>
 
 /**
@@ -62,7 +62,7 @@ const sessionLimits = (values: Values): Readonly<Record<string, string>> => ({
   idle_in_transaction_session_timeout: String(values.idle_transaction_timeout_ms)
 })
 
-const serverClient = (url: Redacted.Redacted, values: Values, reach: Reach, observed: Observed) =>
+const serverClient = (url: Redacted.Redacted, values: Values, reach: Reach, observed: PoolCallbacks) =>
   lanedClient(
     {
       applicationName: "tollkeeper",
@@ -92,7 +92,7 @@ const serverClient = (url: Redacted.Redacted, values: Values, reach: Reach, obse
  * A single session, on which statements cannot be cancelled: callers wait longer for them, and only payments wait less
  * than a minute.
  */
-const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedded" }>, observed: Observed) =>
+const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedded" }>, observed: PoolCallbacks) =>
   lanedClient(
     {
       applicationName: "tollkeeper",
@@ -263,7 +263,7 @@ export class Database extends Context.Service<
       const source = yield* (yield* DatabaseSource).open
       let pool = (): PoolStatus => ({ max: 0, inUse: 0, waiting: 0 })
       const listeners = new Set<WriteErrorListener>()
-      const observed: Observed = {
+      const observed: PoolCallbacks = {
         observed: (status) => void (pool = status),
         failed: (error) => {
           const reason = writeErrorOf(error)

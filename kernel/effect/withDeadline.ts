@@ -125,7 +125,7 @@ type AnyFiber = Fiber.Fiber<unknown, unknown>
  * The running fibers of an owner, and the deadlines they wait for, by clock and length. A process has one clock and a
  * few lengths. In tests there is also the test clock, and the two clocks cannot share deadlines.
  */
-class Owned {
+class OwnedFibers {
   readonly #running = new LinkedList<AnyFiber>()
   readonly #deadlines = new WeakMap<Clock.Clock, Map<number, Deadlines>>()
   #isClosed = false
@@ -156,11 +156,11 @@ class Owned {
   })
 }
 
-const owners = new WeakMap<Scope.Scope, Owned>()
+const owners = new WeakMap<Scope.Scope, OwnedFibers>()
 
-const own = (owner: Scope.Scope): Effect.Effect<Owned> =>
+const own = (owner: Scope.Scope): Effect.Effect<OwnedFibers> =>
   Effect.suspend(() => {
-    const owned = new Owned()
+    const owned = new OwnedFibers()
     owners.set(owner, owned)
     return Effect.as(Scope.addFinalizer(owner, owned.close), owned)
   })
@@ -201,7 +201,7 @@ const answerOf = <A, E, R>(exit: Exit.Exit<A, E>, late: Effect.Effect<A, E, R>):
 const waitFor = Effect.fnUntraced(function* <A, E, R>(
   fiber: Fiber.Fiber<A, E>,
   { onTimeout: late, onAbandon: left, timeout: longest, cancelOn: until }: DeadlineOptions<A, E, R>,
-  owned: Owned,
+  owned: OwnedFibers,
   restore: Restore
 ): Effect.fn.Return<A, E, R> {
   const leave = () => {
@@ -231,7 +231,7 @@ export const withDeadline = <A, E, R>(
   patience: DeadlineOptions<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.uninterruptibleMask((restore) => {
-    const bounded = (owned: Owned) =>
+    const bounded = (owned: OwnedFibers) =>
       Effect.flatMap(owned.run(effect), (fiber): Effect.Effect<A, E, R> => {
         const exit = fiber.pollUnsafe()
         return exit === undefined ? waitFor(fiber, patience, owned, restore) : answerOf(exit, patience.onTimeout)

@@ -48,7 +48,7 @@ const scanPageMax = 100
 const scanPagesMax = 20
 
 /** Inputs for recomputing a hash. */
-interface Hashing {
+interface HashInputs {
   readonly crypto: Crypto["Service"]
   readonly networkId: Uint8Array
 }
@@ -138,7 +138,7 @@ const makeSend = ({ once }: Endpoints) =>
 
 /** The content of an included transaction, or the reason why it is not credible. */
 const readIncluded = (
-  { crypto, networkId }: Hashing,
+  { crypto, networkId }: HashInputs,
   answer: IncludedAnswer,
   isAboutThem: (hashes: { readonly innerHash: string; readonly outerHash: string }) => boolean
 ) => {
@@ -170,7 +170,7 @@ const readIncluded = (
 }
 
 /** Transactions by their hash, and scans of ledgers for them. */
-const makeTransactions = ({ askWhich }: Pick<Endpoints, "askWhich">, hashing: Hashing) => {
+const makeTransactions = ({ askWhich }: Pick<Endpoints, "askWhich">, hashing: HashInputs) => {
   const transaction = Effect.fnUntraced(function* (hash: string) {
     const { answer, endpoint } = yield* askWhich("getTransaction", { hash }, Wire.GetTransaction)
     const { latestLedger, oldestLedger } = answer
@@ -287,7 +287,11 @@ const makeEntries = ({ ask, askWhich }: Pick<Endpoints, "ask" | "askWhich">) => 
 }
 
 /** Each endpoint's own answers. */
-const makeReaders = ({ at }: Endpoints, { urls }: LedgerRpcOptions, hashing: Hashing): ReadonlyArray<EndpointReader> =>
+const makeReaders = (
+  { at }: Endpoints,
+  { urls }: LedgerRpcOptions,
+  hashing: HashInputs
+): ReadonlyArray<EndpointReader> =>
   urls.map((url, endpoint) => {
     const askWhich: Endpoints["askWhich"] = (method, params, answer) =>
       Effect.map(at(url, method, params, answer), (said) => ({ answer: said, endpoint }))

@@ -23,15 +23,15 @@ const observing = (extension: Extension, observation: PaymentObservation) =>
     (cause) => Effect.as(Effect.logError(`extension ${extension.key} failed`, cause), processing)
   )
 
-interface Observing {
+interface RunningObservation {
   readonly sentKey: string
   readonly fiber: Fiber.Fiber<ExtensionOutcome>
 }
 
-const hasEnded = ({ fiber }: Observing): boolean => fiber.pollUnsafe() !== undefined
+const hasEnded = ({ fiber }: RunningObservation): boolean => fiber.pollUnsafe() !== undefined
 
 /** Its result, if it has completed. */
-const outcomeOf = ({ fiber }: Observing): ExtensionOutcome => {
+const outcomeOf = ({ fiber }: RunningObservation): ExtensionOutcome => {
   const exit = fiber.pollUnsafe()
   return exit?._tag === "Success" ? exit.value : processing
 }
@@ -42,7 +42,7 @@ const observe = Effect.fnUntraced(function* (
   scope: Scope.Scope
 ) {
   const outcomes: Record<string, ExtensionOutcome> = {}
-  const running: Array<Observing> = []
+  const running: Array<RunningObservation> = []
   const now = yield* Clock.currentTimeMillis
   for (const [key, { isDropped, sentKey }] of observation.payment.extensions)
     if (isDropped === true && extensions.isKnown(key)) outcomes[sentKey] = invalid

@@ -3,7 +3,7 @@
 import { Effect, Option } from "effect"
 import { addRoutes } from "../../kernel/http/Route.ts"
 import * as routes from "./description.ts"
-import { type Asked, csvRowsMax, type Report, ReportRunner } from "./ReportRunner.ts"
+import { type ReportRequest, csvRowsMax, type Report, ReportRunner } from "./ReportRunner.ts"
 import { readNetworkFilter } from "./reports/parameters.ts"
 import { Participants } from "./reports/Participants.ts"
 import type { Role } from "./reports/ranking.ts"
@@ -86,7 +86,7 @@ const makeParticipants = Effect.fnUntraced(function* (role: Role) {
   const declared = routes.participants(role)
 
   /** Runs a report on the requested address, given directly or by its pseudonym. */
-  const ofAddress = ({ inPath }: Pick<Asked<never>, "inPath">, report: (address: string) => Report): Report =>
+  const ofAddress = ({ inPath }: Pick<ReportRequest<never>, "inPath">, report: (address: string) => Report): Report =>
     Effect.flatMap(
       redaction.resolve(inPath("address") ?? ""),
       Option.match({ onNone: () => Effect.succeedNone, onSome: report })
@@ -130,7 +130,7 @@ const makeResources = Effect.gen(function* () {
   const resources = yield* ResourceReports
   const redaction = yield* Redaction
   const transactions = yield* Transactions
-  const idOf = ({ inPath }: Pick<Asked<never>, "inPath">): bigint => BigInt(inPath("id") ?? 0)
+  const idOf = ({ inPath }: Pick<ReportRequest<never>, "inPath">): bigint => BigInt(inPath("id") ?? 0)
 
   return [
     reported(routes.origins, ({ page, read }) => {

@@ -10,7 +10,7 @@ export interface Request {
 }
 
 /** What of a ledger valid requests speak of. */
-export interface Known {
+export interface LedgerSample {
   readonly envelopes: ReadonlyArray<string>
   readonly hashes: ReadonlyArray<string>
   readonly keys: ReadonlyArray<string>
@@ -20,9 +20,9 @@ export interface Known {
   readonly latest: number
 }
 
-type Make = (known: Known, dice: Dice) => object
+type Make = (known: LedgerSample, dice: Dice) => object
 
-const paging = (known: Known, dice: Dice): object => ({
+const paging = (known: LedgerSample, dice: Dice): object => ({
   startLedger: known.latest - dice.below(8),
   pagination: { limit: 1 + dice.below(20) }
 })
@@ -142,7 +142,7 @@ const changed = (value: unknown, dice: Dice): unknown => {
 }
 
 /** A request, which one in eight times is a valid one. */
-export const rpcRequest = (known: Known, dice: Dice): unknown => {
+export const rpcRequest = (known: LedgerSample, dice: Dice): unknown => {
   const [method, make] = dice.pick([...methods])
   let params: unknown = make(known, dice)
   if (dice.onceIn(4)) params = { ...(params as object), xdrFormat: dice.pick(["json", "base64"]) }

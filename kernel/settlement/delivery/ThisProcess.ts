@@ -35,14 +35,14 @@ interface RenewedRow {
   readonly others: ReadonlyArray<Other>
 }
 
-interface Seen {
+interface SeenBeat {
   readonly beat: string
   readonly since: number
 }
 
 /** The rows that stayed unchanged for too long, by this process's observation. */
 const makeWatch = () => {
-  let seen = new Map<string, Seen>()
+  let seen = new Map<string, SeenBeat>()
   let watchedAt = -Infinity
   return (others: ReadonlyArray<Other>, now: number): ReadonlyArray<Other> => {
     // After a gap in its own renewals, it cannot judge the others.

@@ -10,7 +10,7 @@ import { batched } from "../../database/batched.ts"
 import { type EndpointReader, LedgerRpc, type SnapshotAnswer, type TransactionAnswer } from "../../ledger/LedgerRpc.ts"
 import { monotonicMillis } from "../../time/monotonicMillis.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
-import { Authorizations, type Nonce, type Promised } from "../Authorizations.ts"
+import { Authorizations, type Nonce, type PromisedPayment } from "../Authorizations.ts"
 import type { Evidence, Outcome } from "../state/Settlement.ts"
 
 /** Maximum outcomes of one read: two keys each. */
@@ -30,7 +30,7 @@ export type ShownOutcome = Pick<Outcome, "state" | "transaction" | "ledger" | "r
 
 /** The part of an outcome that another endpoint can confirm. */
 export interface OutcomeClaim {
-  readonly promised: Promised
+  readonly promised: PromisedPayment
   readonly channel: string
   readonly innerHash: string
   readonly authorizationExpiresLedger: number

@@ -28,7 +28,7 @@ const leaseDuration = Duration.seconds(10)
 const concurrency = 4
 
 /** The endpoints' evidence for one nonce: the ledger of its use, or the last ledger at which it was unspent. */
-type Shown = { readonly usedIn: number } | { readonly unspentAt: number | undefined }
+type NonceEvidence = { readonly usedIn: number } | { readonly unspentAt: number | undefined }
 
 /** The correction of the settlement after a use. Pure. */
 export const correctionOf = (
@@ -55,7 +55,7 @@ const makeReadNonces = Effect.gen(function* () {
 
   /** By id; settlements with an unreadable nonce are absent. */
   return Effect.fnUntraced(function* (records: ReadonlyArray<WatchedRecord>) {
-    const shown = new Map<string, Shown>()
+    const shown = new Map<string, NonceEvidence>()
     const others = yield* rpc.others(undefined)
     const asked = records.flatMap((record) => {
       const nonce = authorizations.nonceOf(record)
@@ -139,7 +139,7 @@ const makeFollowUp = Effect.gen(function* () {
       toLedger
     })
 
-  return Effect.fnUntraced(function* (record: WatchedRecord, shown: Shown | undefined) {
+  return Effect.fnUntraced(function* (record: WatchedRecord, shown: NonceEvidence | undefined) {
     const { authorizationExpiresLedger: last, id, watchAfter } = record
     const end = Effect.fnUntraced(function* (isDead: boolean) {
       unspentAt.delete(id)

@@ -39,7 +39,7 @@ const every = Duration.seconds(5)
 const everyUnattended = Duration.seconds(30)
 
 /** One reading of everything, and when it was made. */
-interface Reading {
+interface SponsorReading {
   readonly status: SponsorStatus
   readonly readAt: number
   readonly accountsAt: number
@@ -62,7 +62,7 @@ const makeReader = Effect.gen(function* () {
     return found
   })
 
-  return Effect.fnUntraced(function* (known: Reading | undefined) {
+  return Effect.fnUntraced(function* (known: SponsorReading | undefined) {
     const [stored] = yield* sql<{
       owed: bigint
       age: number | null
@@ -93,7 +93,7 @@ const makeReader = Effect.gen(function* () {
       open,
       oldestOpenSeconds: age ?? undefined
     }
-    return { status, readAt, accountsAt: isKnown ? known.accountsAt : readAt, accounts } satisfies Reading
+    return { status, readAt, accountsAt: isKnown ? known.accountsAt : readAt, accounts } satisfies SponsorReading
   })
 })
 
@@ -101,7 +101,7 @@ const makeReader = Effect.gen(function* () {
 const makeReadings = Effect.gen(function* () {
   const read = yield* makeReader
   const one = yield* Semaphore.make(1)
-  let reading: Reading | undefined
+  let reading: SponsorReading | undefined
 
   /** Reads the open costs if they are old, and the accounts if those are. */
   const refresh = one.withPermits(1)(

@@ -9,7 +9,7 @@ import type { Page, Window } from "./parameters.ts"
 export type Role = "buyer" | "seller"
 
 /** A place in the order; an address without a settlement in the asset has 0 and 0. */
-export interface Place {
+export interface RankEntry {
   readonly address: string
   /** Atomic units. */
   readonly amount: string
@@ -18,19 +18,19 @@ export interface Place {
 
 /** `after` is the previous page's last place; `min` excludes smaller amounts, in atomic units. */
 export interface RankPage extends Page {
-  readonly after?: Place | undefined
+  readonly after?: RankEntry | undefined
   readonly min?: string | undefined
 }
 
-export interface Ranked {
-  readonly places: ReadonlyArray<Place>
+export interface Ranking {
+  readonly places: ReadonlyArray<RankEntry>
   /** Amounts of the first ten. */
   readonly top: ReadonlyArray<bigint>
 }
 
 interface Row {
   readonly kept: boolean
-  readonly page: ReadonlyArray<Place> | null
+  readonly page: ReadonlyArray<RankEntry> | null
   readonly top: ReadonlyArray<string> | null
   /** Number of addresses that dealt in the asset; null if no offset needs it. */
   readonly dealt: bigint | null
@@ -40,7 +40,7 @@ const order = "order by amount desc, transactions desc, address"
 
 const place = "jsonb_build_object('address', address, 'amount', amount::text, 'transactions', transactions::text)"
 
-const ranked = ({ page, top }: Pick<Row, "page" | "top">): Ranked => ({
+const ranked = ({ page, top }: Pick<Row, "page" | "top">): Ranking => ({
   places: page ?? [],
   top: (top ?? []).map(BigInt)
 })
@@ -85,7 +85,7 @@ const others = Effect.fnUntraced(function* (role: Role, since: string, page: Ran
       and not exists (select 1 from analytics_rankings m
         where m.role = r.role and m.since = r.since and m.address = r.address and m.asset = ${asset})
     group by address order by address limit ${page.limit} offset ${page.offset}`.unprepared
-  return rows.map(({ address }): Place => ({ address, amount: "0", transactions: "0" }))
+  return rows.map(({ address }): RankEntry => ({ address, amount: "0", transactions: "0" }))
 })
 
 const sumUp = Effect.fnUntraced(function* (role: Role, window: Window, page: RankPage, asset: string) {

@@ -66,7 +66,7 @@ const endOf = Effect.fnUntraced(function* (file: string) {
 })
 
 /** Paths of the files. */
-interface Place {
+interface JournalPaths {
   readonly folder: string
   readonly snapshotFile: string
   readonly journalFile: string
@@ -76,7 +76,7 @@ interface Place {
 
 /** Refuses damage; with repair, backs up the journal and continues. */
 const onDamage = Effect.fnUntraced(function* (
-  { damagedFile, folder }: Place,
+  { damagedFile, folder }: JournalPaths,
   repair: boolean,
   said: string,
   text: string | undefined
@@ -89,7 +89,7 @@ const onDamage = Effect.fnUntraced(function* (
 
 /** Reads a snapshot of this network. */
 const snapshotOfText = Effect.fnUntraced(function* (
-  { folder, snapshotFile }: Place,
+  { folder, snapshotFile }: JournalPaths,
   networkId: Uint8Array,
   text: string
 ) {
@@ -103,7 +103,7 @@ const snapshotOfText = Effect.fnUntraced(function* (
 })
 
 /** The ledger of an earlier run, with the journal cut to its intact lines; undefined when there is none. */
-const storedIn = Effect.fnUntraced(function* (place: Place, networkId: Uint8Array, repair: boolean) {
+const storedIn = Effect.fnUntraced(function* (place: JournalPaths, networkId: Uint8Array, repair: boolean) {
   const files = yield* FileSystem.FileSystem
   const textOf = (file: string) =>
     Effect.flatMap(files.exists(file), (exists) => (exists ? files.readFileString(file) : Effect.succeed(undefined)))

@@ -27,7 +27,7 @@ interface Filter {
   readonly topics: ReadonlyArray<ReadonlyArray<string>>
 }
 
-interface Found {
+interface LedgerEvent {
   readonly event: ContractEvent
   readonly order: bigint
   readonly index: number
@@ -103,10 +103,10 @@ const matches = (filter: Filter, event: ContractEvent, topics: ReadonlyArray<str
 }
 
 /** Every event of a ledger, in order. */
-const eventsOf = (record: LedgerRecord): ReadonlyArray<Found> => {
-  const before: Array<Found> = []
-  const during: Array<Found> = []
-  const after: Array<Found> = []
+const eventsOf = (record: LedgerRecord): ReadonlyArray<LedgerEvent> => {
+  const before: Array<LedgerEvent> = []
+  const during: Array<LedgerEvent> = []
+  const after: Array<LedgerEvent> = []
   for (const transaction of record.transactions) {
     const meta: TransactionMeta = codecs.TransactionMeta.decode(transaction.meta)
     if (meta.v !== 4) continue
@@ -134,10 +134,10 @@ const eventsOf = (record: LedgerRecord): ReadonlyArray<Found> => {
   return [...before, ...during, ...after]
 }
 
-const idOf = ({ order, index }: Found): string =>
+const idOf = ({ order, index }: LedgerEvent): string =>
   `${order.toString().padStart(19, "0")}-${index.toString().padStart(10, "0")}`
 
-const item = (record: LedgerRecord, found: Found, topics: ReadonlyArray<string>) => {
+const item = (record: LedgerRecord, found: LedgerEvent, topics: ReadonlyArray<string>) => {
   const { event } = found
   return {
     type: event.type === EventType.system ? "system" : "contract",

@@ -15,7 +15,7 @@ import { RefundableFee } from "./RefundableFee.ts"
 import { SignatureChecker } from "./Signatures.ts"
 import { withoutSigner } from "./reserves.ts"
 import { Sponsorships } from "./Sponsorships.ts"
-import { type Restored, Txn } from "./Txn.ts"
+import { type RestoredEntry, Txn } from "./Txn.ts"
 import { commonValid, declaredNonRefundable, operationAuthProblem, operationProblem, resultOf } from "./validate.ts"
 import {
   type LedgerEntryChange,
@@ -187,7 +187,7 @@ export const run = (applying: Applying, ledger: LedgerContext, store: Store): vo
     const muxedSource = operationSource(frame, operation)
     const txn = new Txn(all, ledger.ledgerSeq)
     const events = new ClassicEvents(ledger, frame.tx.memo)
-    const restored = new Map<string, Restored>()
+    const restored = new Map<string, RestoredEntry>()
     const context: ApplyContext = {
       ledger,
       frame,

@@ -36,7 +36,7 @@ const withReceipts = (all: ReadonlyArray<Reservation>, agent: string) =>
 /**
  * Where a table is stored: its rows, the data stored separately, and a lock that serializes the steps of all processes.
  */
-interface Place {
+interface TableStorage {
   readonly load: Effect.Effect<ReadonlyArray<Reservation>, BudgetUnavailable>
   readonly save: (table: ReadonlyArray<Reservation>) => Effect.Effect<void, BudgetUnavailable>
   readonly inTurn: <A>(step: Effect.Effect<A, BudgetUnavailable>) => Effect.Effect<A, BudgetUnavailable>
@@ -49,7 +49,7 @@ interface Place {
 type Step = <A>(effect: Effect.Effect<A, BudgetUnavailable>) => Effect.Effect<A, BudgetUnavailable>
 
 /** Stores data with a reservation. */
-const makeKeep = ({ load, payments }: Place, step: Step): BudgetStore["Service"]["keep"] => {
+const makeKeep = ({ load, payments }: TableStorage, step: Step): BudgetStore["Service"]["keep"] => {
   /** Makes room for content by dropping the contents of acknowledged payments. */
   const makeRoom = Effect.fnUntraced(function* (table: ReadonlyArray<Reservation>, length: number, lengthsMax: number) {
     const contents = yield* payments.contents
@@ -80,7 +80,7 @@ const makeKeep = ({ load, payments }: Place, step: Step): BudgetStore["Service"]
 }
 
 /** Steps that change a table. */
-const makeSteps = (place: Place) => {
+const makeSteps = (place: TableStorage) => {
   const { inTurn, load, payments, save } = place
   const step: Step = (effect) => Effect.uninterruptible(inTurn(effect))
 
@@ -145,7 +145,7 @@ const makeSteps = (place: Place) => {
   return { keep: makeKeep(place, step), move, reserve, settleAcknowledged, step }
 }
 
-const makeTable = (place: Place) => {
+const makeTable = (place: TableStorage) => {
   const { channels, isShared, load, payments, totals } = place
   const { keep, move, reserve, settleAcknowledged, step } = makeSteps(place)
   const whichOf = (invocation: string) =>

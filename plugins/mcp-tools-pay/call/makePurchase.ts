@@ -10,7 +10,7 @@ import type { Invocation, Output, Seller } from "./Invocation.ts"
 import { Payments } from "./Payments.ts"
 
 /** A seller's answer to the call without payment. */
-export type Asked =
+export type SellerAnswer =
   | { readonly free: Output }
   | {
       readonly free?: undefined
@@ -22,7 +22,7 @@ export type Asked =
 /** Access to the seller of a purchase. */
 export interface Shop {
   /** Makes the call without payment. Fails if the seller's terms do not match the listing. */
-  readonly ask: Effect.Effect<Asked, ToolError>
+  readonly ask: Effect.Effect<SellerAnswer, ToolError>
   /** Connects to the seller for a payment that is already signed. */
   readonly connect: Effect.Effect<Seller, ToolError>
 }

@@ -9,7 +9,7 @@ import { Effect, Semaphore } from "effect"
 import { type Caller, toolError, ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore, type SignedTotals } from "../budget/BudgetStore.ts"
 import type { Reservation } from "../budget/Reservation.ts"
-import { contentOf, keepContent, type Proven, withReceipt } from "../call/delivery.ts"
+import { contentOf, keepContent, type Proof, withReceipt } from "../call/delivery.ts"
 import { heldError } from "../call/heldError.ts"
 import type { OpenVoucher, Output, PaidAnswer, Seller } from "../call/Invocation.ts"
 import { decodeKeptPayment, decodeKeptVoucher, encodeKeptPayment, type KeptContent } from "../call/KeptWire.ts"
@@ -125,7 +125,7 @@ const readAnswer = (answer: PaidAnswer | ToolError, channel: AgentChannel, total
 }
 
 /** The receipt of a voucher: only the seller states the charged amount, within the signed one. */
-const provenBy = ({ amount, misfits }: KeptContent): Proven => ({
+const provenBy = ({ amount, misfits }: KeptContent): Proof => ({
   status: "settled",
   transaction: undefined,
   source: "seller",

@@ -9,7 +9,7 @@ import { Host } from "../../../kernel/platform/Host.ts"
 import { BudgetUnavailable } from "../budget/BudgetStore.ts"
 import { turnsIn } from "../budget/turnsIn.ts"
 import { replaceFile } from "../replaceFile.ts"
-import { type ApprovalStore, type Decided, leftMillis, pendingMax, usedMillis } from "./ApprovalStore.ts"
+import { type ApprovalStore, type ApprovalDecision, leftMillis, pendingMax, usedMillis } from "./ApprovalStore.ts"
 import { type Approval, decodeApproval, encodeApproval } from "./ApprovalWire.ts"
 
 /** The files of one state folder, with atomic steps. */
@@ -64,12 +64,12 @@ const isFree = ({ askedUntilMillis = 0, state }: Approval, now: number) =>
   state === "pending" && askedUntilMillis <= now
 
 /** The changed request; undefined leaves it unchanged. */
-type Changed = (approval: Approval, now: number) => Approval | undefined
+type ChangeApproval = (approval: Approval, now: number) => Approval | undefined
 
 /** Steps that touch several files: change a request, or add one if there is room. */
 const makeSteps = Effect.map(makeFiles, ({ all, fileOf, giveBack, read, remove, takeAway, write }) => {
   /** Claims a request, and writes it back if `changed` returns a new one. */
-  const change = Effect.fnUntraced(function* (id: string, maxAgeMillis: number, changed: Changed) {
+  const change = Effect.fnUntraced(function* (id: string, maxAgeMillis: number, changed: ChangeApproval) {
     const now = yield* Clock.currentTimeMillis
     const before = yield* read(fileOf(id), maxAgeMillis)
     if (before === undefined || changed(before, now) === undefined) return false
@@ -139,7 +139,7 @@ export const approvalFiles = Effect.gen(function* () {
         ),
         () => false
       ),
-    decide: (id, state: Decided, maxAgeMillis) =>
+    decide: (id, state: ApprovalDecision, maxAgeMillis) =>
       guarded(
         inTurn(
           change(id, maxAgeMillis, (one, now) =>

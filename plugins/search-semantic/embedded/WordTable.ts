@@ -179,11 +179,11 @@ export class WordTable {
   }
 }
 
-export class Words extends Context.Service<Words, { readonly table: Effect.Effect<WordTable> }>()(
-  "tollkeeper/search-semantic/Words"
+export class LoadedWordTable extends Context.Service<LoadedWordTable, { readonly table: Effect.Effect<WordTable> }>()(
+  "tollkeeper/search-semantic/LoadedWordTable"
 ) {
   static readonly layer = Layer.effect(
-    Words,
+    LoadedWordTable,
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const paths = yield* Path.Path
@@ -195,7 +195,7 @@ export class Words extends Context.Service<Words, { readonly table: Effect.Effec
           return yield* Effect.die(new Error("the table of words is not the one that this program was made with"))
         return new WordTable(bytes, new Phrasebook(new TextDecoder().decode(phrases)))
       })
-      return Words.of({ table: yield* Effect.cached(Effect.orDie(read)) })
+      return LoadedWordTable.of({ table: yield* Effect.cached(Effect.orDie(read)) })
     })
   )
 }

@@ -6,7 +6,7 @@ import type { ResourceDocument } from "../../catalog/contract.ts"
 import { type VectorPosition, VectorIndex, wordVectors } from "../index/VectorIndex.ts"
 import { phrasesHash } from "./Phrasebook.ts"
 import { recipe, resourceVector } from "./textVector.ts"
-import { dimension, tableHash, Words } from "./WordTable.ts"
+import { dimension, tableHash, LoadedWordTable } from "./WordTable.ts"
 
 export const place: VectorPosition = { generation: wordVectors, dimension, method: "scan" }
 
@@ -35,7 +35,7 @@ export class WordVectors extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const index = yield* VectorIndex
-      const words = yield* Words
+      const words = yield* LoadedWordTable
       yield* sql`insert into search_semantic_words (revision) values (${revision}) on conflict do nothing`
 
       return WordVectors.of({

@@ -17,7 +17,7 @@ import {
 import { VectorIndex } from "../index/VectorIndex.ts"
 import { queryMeaning } from "./textVector.ts"
 import { place, WordVectors } from "./WordVectors.ts"
-import { Words } from "./WordTable.ts"
+import { LoadedWordTable } from "./WordTable.ts"
 
 const batchMax = 500
 /** Mean word vectors are never orthogonal: similarity up to this is not evidence. */
@@ -73,7 +73,7 @@ const relevant = (hits: ReadonlyArray<Hit>, known: number): ReadonlyArray<Hit> =
 const makeSearch = Effect.gen(function* () {
   const catalog = yield* Catalog
   const index = yield* VectorIndex
-  const { table } = yield* Words
+  const { table } = yield* LoadedWordTable
   const { state } = yield* WordVectors
   // Whether all resources have been read moves once: one question a second.
   const isComplete = yield* Effect.cachedWithTTL(
@@ -112,7 +112,7 @@ const report = Effect.gen(function* () {
 })
 
 const registered = Effect.gen(function* () {
-  const { table } = yield* Words
+  const { table } = yield* LoadedWordTable
   const services = yield* Effect.context<WordVectors>()
   const search = yield* Search
   const health = yield* Health
@@ -140,5 +140,5 @@ const registered = Effect.gen(function* () {
 /** Over an index that scans vectors in this process's memory. */
 export const embeddedBranch = Layer.effectDiscard(registered).pipe(
   Layer.provide(WordVectors.layer),
-  Layer.provide(Words.layer)
+  Layer.provide(LoadedWordTable.layer)
 )

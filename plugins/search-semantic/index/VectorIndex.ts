@@ -20,7 +20,7 @@ export interface StoredVector {
   readonly vector: Float32Array
 }
 
-export interface Nearest {
+export interface NearestQuery {
   readonly vector: Float32Array
   readonly limit: number
   /** Subtract the component that all vectors share, and report each hit's prominence; only for scans. */
@@ -51,7 +51,10 @@ export class VectorIndex extends Context.Service<
     readonly finish: (place: VectorPosition) => Effect.Effect<void, SqlError.SqlError>
     /** Loads the data that this process needs to answer from a generation in its current state, complete or not. */
     readonly warm: (place: VectorPosition) => Effect.Effect<void, SqlError.SqlError>
-    readonly nearest: (place: VectorPosition, nearest: Nearest) => Effect.Effect<ReadonlyArray<Hit>, SqlError.SqlError>
+    readonly nearest: (
+      place: VectorPosition,
+      nearest: NearestQuery
+    ) => Effect.Effect<ReadonlyArray<Hit>, SqlError.SqlError>
     /**
      * Edition of the answers: it changes within a second after vectors are written. `stored`: the database's count of
      * writes.
@@ -106,7 +109,7 @@ const withObserved = (exact: ReadonlyArray<Hit>, observed: ReadonlyArray<Hit>, l
  * pass are kept.
  */
 export const refineSearch = Effect.fnUntraced(function* <E, R>(
-  { few = Effect.undefined, filtered, limit }: Pick<Nearest, "few" | "filtered" | "limit">,
+  { few = Effect.undefined, filtered, limit }: Pick<NearestQuery, "few" | "filtered" | "limit">,
   read: (asked: number) => Effect.Effect<VectorLookup, E, R>,
   exact: (among?: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyArray<Hit>, E, R>
 ): Effect.fn.Return<ReadonlyArray<Hit>, E, R> {

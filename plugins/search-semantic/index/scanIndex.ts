@@ -9,7 +9,7 @@ import type { Hit } from "../../catalog/contract.ts"
 import type { Background, Similar } from "./QuantizedVectors.ts"
 import {
   refineSearch,
-  type Nearest,
+  type NearestQuery,
   type VectorPosition,
   type StoredVector,
   tableOf,
@@ -60,7 +60,7 @@ const write = Effect.fnUntraced(function* (place: VectorPosition, vectors: Reado
 const passing = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   similar: ReadonlyArray<Similar>,
-  condition: Nearest["condition"]
+  condition: NearestQuery["condition"]
 ) {
   const ids = `{${similar.map(({ id }) => id).join(",")}}`
   const [row] = yield* sql<{ count: number; places: string | null }>`select count(*)::int as count,
@@ -74,7 +74,7 @@ const passing = Effect.fnUntraced(function* (
 /** The candidates that are publicly visible, in their order. */
 const notHidden = Effect.fnUntraced(function* (
   similar: ReadonlyArray<Similar>,
-  visible: NonNullable<Nearest["visible"]>
+  visible: NonNullable<NearestQuery["visible"]>
 ) {
   const seen = yield* visible(similar.map(({ id }) => id))
   if (seen.length === similar.length) return similar
@@ -89,7 +89,7 @@ const nearest = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   copies: VectorCopies["Service"],
   place: VectorPosition,
-  sought: Nearest
+  sought: NearestQuery
 ) {
   const { condition, distinguishing = false, filtered, limit, vector: given, visible: among } = sought
   const vectors = yield* fresh(copies, place)

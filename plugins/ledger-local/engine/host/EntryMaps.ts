@@ -29,9 +29,9 @@ const isSame = (a: ScVal, b: ScVal): boolean => {
   return compareScVal(a, b) === 0
 }
 
-const byString = ([a]: Keyed, [b]: Keyed): number => (a < b ? -1 : a > b ? 1 : 0)
+const byString = ([a]: KeyEntry, [b]: KeyEntry): number => (a < b ? -1 : a > b ? 1 : 0)
 
-export type Keyed = readonly [KeyString, LedgerKey]
+export type KeyEntry = readonly [KeyString, LedgerKey]
 
 /** The maps of one call, by the keys of its footprint. Places are those of the sorted keys. */
 export class EntryMaps {
@@ -44,7 +44,7 @@ export class EntryMaps {
   /** What comparing each with the next one costs. */
   readonly #adjacent: number
 
-  constructor(costs: CpuCosts, footprint: ReadonlyArray<Keyed>) {
+  constructor(costs: CpuCosts, footprint: ReadonlyArray<KeyEntry>) {
     this.#costs = costs
     const keyed = footprint.toSorted(byString)
     this.keys = keyed.map(([, key]) => key)
