@@ -83,7 +83,7 @@ export class AccountSessions extends Context.Service<
         return isSeal(sealedFor(overTls), random!, sealed!) ? digest(token) : undefined
       }
 
-      const insert = Effect.fnUntraced(function* (answer: SignInAnswer, token: string, place: string, until: Date) {
+      const insert = Effect.fnUntraced(function* (answer: SignInAnswer, token: string, source: string, until: Date) {
         const openedAt = new Date(yield* Clock.currentTimeMillis)
         yield* sql`delete from kernel_account_sessions where challenge in (
           select challenge from kernel_account_sessions where until < ${openedAt} limit ${sweepMax})`
@@ -91,12 +91,12 @@ export class AccountSessions extends Context.Service<
           challenge: digest(answer.challenge),
           token: digest(token),
           account: answer.account,
-          source: place,
+          source,
           opened_at: openedAt,
           until
         })} on conflict (challenge) do nothing returning 1`
         yield* sql`update kernel_account_sessions set ended_at = ${openedAt} where challenge in (
-          select challenge from kernel_account_sessions where source = ${place} and ended_at is null
+          select challenge from kernel_account_sessions where source = ${source} and ended_at is null
           order by opened_at desc offset ${ofPlaceMax})`
         return rows.length === 1
       })

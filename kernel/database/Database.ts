@@ -146,7 +146,7 @@ const listenAt = (source: OpenedDatabase, reach: Reach): Database["Service"]["li
 }
 
 /** The host and port of a URL that holds a password; undefined for a socket or an unreadable URL. */
-const placeOf = (url: Redacted.Redacted): string | undefined => {
+const addressOf = (url: Redacted.Redacted): string | undefined => {
   const text = Redacted.value(url)
   const { hostname, port } = URL.canParse(text) ? new URL(text) : { hostname: "", port: "" }
   return hostname === "" ? undefined : `${hostname}:${port === "" ? 5_432 : port}`
@@ -179,7 +179,7 @@ const checked = Effect.fnUntraced(function* (
   )
   return Database.of({
     kind: source.kind,
-    place: source.kind === "server" ? placeOf(source.url) : undefined,
+    address: source.kind === "server" ? addressOf(source.url) : undefined,
     ping,
     pool,
     onWriteError: (listener) =>
@@ -225,7 +225,7 @@ export class Database extends Context.Service<
   {
     readonly kind: "server" | "embedded"
     /** The server's host and port; undefined for an embedded database. */
-    readonly place: string | undefined
+    readonly address: string | undefined
     /** A trivial query with a short deadline; readiness consists only of this (S65). */
     readonly ping: Effect.Effect<void, DatabaseUnavailable>
     /** Status of this process's connection pool. */

@@ -35,8 +35,8 @@ export const shutdownFrom = Effect.fnUntraced(function* (end: Effect.Effect<void
         ended()
         return () => {}
       }
-      const place = listeners.append(ended)
-      return () => void listeners.remove(place)
+      const node = listeners.append(ended)
+      return () => void listeners.remove(node)
     }
   }
   return ending
@@ -57,8 +57,8 @@ export interface DeadlineOptions<out A, out E, out R> {
 interface Wait {
   /** When the wait expires, nanoseconds of the monotonic clock. */
   readonly end: bigint
-  /** Its place in the list of waits; undefined without a deadline. */
-  place: ListNode<Wait> | undefined
+  /** Its node in the list of waits; undefined without a deadline. */
+  node: ListNode<Wait> | undefined
   isOver: boolean
   reported: () => void
 }
@@ -84,9 +84,9 @@ class Deadlines {
   /** Begins a wait now, by the current fiber's clock. */
   readonly begin: Effect.Effect<Wait> = Effect.suspend(() => {
     const end = this.#clock.monotonicTimeNanosUnsafe() + (this.#nanos ?? 0n)
-    const wait: Wait = { end, place: undefined, isOver: false, reported: () => {} }
+    const wait: Wait = { end, node: undefined, isOver: false, reported: () => {} }
     if (this.#nanos === undefined) return Effect.succeed(wait)
-    wait.place = this.#waits.append(wait)
+    wait.node = this.#waits.append(wait)
     if (this.#sleeper !== undefined) return Effect.succeed(wait)
     const sleeper: { fiber?: Fiber.Fiber<void> } = {}
     this.#sleeper = sleeper
@@ -96,8 +96,8 @@ class Deadlines {
     })
   })
 
-  finish({ place }: Wait): void {
-    if (place === undefined || !this.#waits.remove(place) || !this.#waits.isEmpty) return
+  finish({ node }: Wait): void {
+    if (node === undefined || !this.#waits.remove(node) || !this.#waits.isEmpty) return
     this.#sleeper?.fiber?.interruptUnsafe()
     this.#sleeper = undefined
   }
@@ -109,7 +109,7 @@ class Deadlines {
       for (let wait = this.#waits.first; wait !== undefined; wait = this.#waits.first) {
         if (wait.end > now)
           return Effect.flatMap(Effect.sleep(Duration.nanos(wait.end - now)), () => this.#sleep(sleeper))
-        this.#waits.remove(wait.place!)
+        this.#waits.remove(wait.node!)
         wait.isOver = true
         wait.reported()
       }
@@ -133,9 +133,9 @@ class OwnedFibers {
   deadlines(clock: Clock.Clock, millis: number): Deadlines {
     let lengths = this.#deadlines.get(clock)
     if (lengths === undefined) this.#deadlines.set(clock, (lengths = new Map()))
-    let known = lengths.get(millis)
-    if (known === undefined) lengths.set(millis, (known = new Deadlines(clock, millis)))
-    return known
+    let deadlines = lengths.get(millis)
+    if (deadlines === undefined) lengths.set(millis, (deadlines = new Deadlines(clock, millis)))
+    return deadlines
   }
 
   /** The returned fiber has begun, and usually ended. */
@@ -143,8 +143,8 @@ class OwnedFibers {
     const begun = this.#isClosed ? Effect.interrupt : Effect.interruptible(effect)
     return Effect.map(Effect.forkDetach(begun, { startImmediately: true }), (fiber) => {
       if (fiber.pollUnsafe() !== undefined) return fiber
-      const place = this.#running.append(fiber)
-      fiber.addObserver(() => void this.#running.remove(place))
+      const node = this.#running.append(fiber)
+      fiber.addObserver(() => void this.#running.remove(node))
       return fiber
     })
   }

@@ -309,7 +309,9 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
     others: (but) =>
       readers.length === 1
         ? Effect.succeed([])
-        : Effect.map(endpoints.order, (places) => places.flatMap((place) => (place === but ? [] : readers[place]!))),
+        : Effect.map(endpoints.order, (positions) =>
+            positions.flatMap((position) => (position === but ? [] : readers[position]!))
+          ),
     ...{ distrust: endpoints.distrust, distrusted: endpoints.distrusted },
     ...makeLatest(endpoints, options),
     ...makeTransactions(endpoints, hashing),

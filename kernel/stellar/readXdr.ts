@@ -239,8 +239,8 @@ const keeping =
 const readers = new WeakMap<object, Read>()
 
 const readerOf = (schema: AnySchema): Read => {
-  const known = readers.get(schema)
-  if (known !== undefined) return known
+  const reader = readers.get(schema)
+  if (reader !== undefined) return reader
   const shape = schema as Shape
   const read = shape.kind === "struct" && keptNames.has(shape.name ?? "") ? keeping(compile(shape)) : compile(shape)
   readers.set(schema, read)

@@ -26,8 +26,8 @@ const perLabels = <Label extends string>(
     metric: make(),
     labelled: (values) => {
       const key = labels.length === 1 ? values[labels[0]!] : labels.map((label) => values[label]).join("\n")
-      const known = made.get(key)
-      if (known !== undefined) return known
+      const existing = made.get(key)
+      if (existing !== undefined) return existing
       const one = make(values)
       made.set(key, one)
       return one

@@ -142,7 +142,7 @@ const makeReported = Effect.map(Extensions, (extensions) => {
   return <A>(
     { factsOf, name, reasonOf, refusalOf }: Operation<A>,
     given: A,
-    known: RequestContext
+    context: RequestContext
   ): Effect.Effect<void> =>
     Effect.withFiber((fiber) => {
       const facts = factsOf(given)
@@ -151,7 +151,7 @@ const makeReported = Effect.map(Extensions, (extensions) => {
       const refused = refusalOf(given)
       if (refused === undefined) return Effect.void
       const { message, payer, reason } = refused
-      const principal = known.principal?.owner
+      const principal = context.principal?.owner
       measureUnsafe(fiber, traffic.refusals, 1, { operation: name, reason, principal: labelOf(principal) })
       return extensions.refused({
         operation: name,
@@ -160,7 +160,7 @@ const makeReported = Effect.map(Extensions, (extensions) => {
         principal: Option.fromUndefinedOr(principal),
         payer,
         transaction: Option.fromUndefinedOr(facts.transaction ?? refused.transaction),
-        payment: Option.fromUndefinedOr(known.payment)
+        payment: Option.fromUndefinedOr(context.payment)
       })
     })
 })

@@ -13,10 +13,10 @@ export interface AcquiredChannel {
 
 /** None if no channel was released in time. */
 export const makeAcquireChannel = Effect.map(ChannelPool, (channels) =>
-  Effect.fnUntraced(function* (place: QueueTicket) {
+  Effect.fnUntraced(function* (ticket: QueueTicket) {
     let kept = false
     const lease = yield* acquireReleaseDetached(
-      place.lease,
+      ticket.lease,
       (lease) => (kept || Option.isNone(lease) ? Effect.void : channels.release(lease.value)),
       // The wait for a channel ends with its request; the pool then releases a lease that was acquired late.
       { interruptible: true }

@@ -50,8 +50,8 @@ const makeWatch = () => {
     watchedAt = now
     seen = new Map(
       others.map(({ beat, id }) => {
-        const known = seen.get(id)
-        return [id, isContinuous && known?.beat === beat ? known : { beat, since: now }]
+        const earlier = seen.get(id)
+        return [id, isContinuous && earlier?.beat === beat ? earlier : { beat, since: now }]
       })
     )
     return others.filter(({ id }) => now - seen.get(id)!.since >= deadAfterMillis)

@@ -191,12 +191,12 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
     if (mine >= pollsOfPrincipalMax) return yield* unknown("too many concurrent searches for spent authorizations")
     waiting.set(principal, mine + 1)
     const poll = Effect.suspend(() => {
-      const known = cached.peek(key)
+      const cachedUse = cached.peek(key)
       const progress = begun.get(key) ?? { scannedTo: 0 }
       begun.set(key, progress)
-      return known === undefined
+      return cachedUse === undefined
         ? pollUp(request, { nonce, own: own(), expired }, progress)
-        : Effect.succeed<UseEvidence>(known)
+        : Effect.succeed<UseEvidence>(cachedUse)
     })
     return yield* polling
       .withPermits(1)(poll)

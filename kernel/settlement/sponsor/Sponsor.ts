@@ -62,7 +62,7 @@ const makeReader = Effect.gen(function* () {
     return found
   })
 
-  return Effect.fnUntraced(function* (known: SponsorReading | undefined) {
+  return Effect.fnUntraced(function* (previous: SponsorReading | undefined) {
     const [stored] = yield* sql<{
       owed: bigint
       age: number | null
@@ -77,8 +77,8 @@ const makeReader = Effect.gen(function* () {
         and state in ('prepared', 'submitted')`
     const { addresses, age, open, owed } = stored!
     // A new channel has not been read yet.
-    const isKnown = known !== undefined && addresses.every((address) => known.accounts.has(address))
-    const accounts = isKnown ? known.accounts : yield* readAccounts([signer.sponsor, ...addresses])
+    const isKnown = previous !== undefined && addresses.every((address) => previous.accounts.has(address))
+    const accounts = isKnown ? previous.accounts : yield* readAccounts([signer.sponsor, ...addresses])
     const sponsor = accounts.get(signer.sponsor)
     const usable = addresses.flatMap((address) => accounts.get(address) ?? [])
     const readAt = yield* monotonicMillis
@@ -93,7 +93,7 @@ const makeReader = Effect.gen(function* () {
       open,
       oldestOpenSeconds: age ?? undefined
     }
-    return { status, readAt, accountsAt: isKnown ? known.accountsAt : readAt, accounts } satisfies SponsorReading
+    return { status, readAt, accountsAt: isKnown ? previous.accountsAt : readAt, accounts } satisfies SponsorReading
   })
 })
 

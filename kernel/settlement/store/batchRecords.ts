@@ -135,8 +135,8 @@ const makeRecorders = Effect.fnUntraced(function* (facilitator: string, recordOn
   const recorders = new Map<string, { readonly recording: RecordSettlement; calls: number }>()
   const enter = (name: string) =>
     Effect.suspend(() => {
-      const known = recorders.get(name)
-      if (known !== undefined) return Effect.succeed(known)
+      const existing = recorders.get(name)
+      if (existing !== undefined) return Effect.succeed(existing)
       return Effect.map(made, (recording) => {
         const recorder = { recording, calls: 0 }
         recorders.set(name, recorder)

@@ -51,11 +51,11 @@ const sampleOf = (at: string, { message, payer, payment, transaction }: RefusedP
 /** Adds counts to the buffered ones; `newer` happened later. */
 const addTo = (waiting: Map<string, RefusalCount>, newer: RefusalCount): void => {
   const key = `${newer.day} ${newer.operation} ${newer.reason} ${newer.principal}`
-  const known = waiting.get(key)
-  if (known === undefined) return void waiting.set(key, newer)
-  known.refused += newer.refused
-  known.last_at = newer.last_at
-  known.samples = [...newer.samples, ...known.samples].slice(0, samplesMax)
+  const count = waiting.get(key)
+  if (count === undefined) return void waiting.set(key, newer)
+  count.refused += newer.refused
+  count.last_at = newer.last_at
+  count.samples = [...newer.samples, ...count.samples].slice(0, samplesMax)
 }
 
 const write = (sql: SqlClient.SqlClient, rows: ReadonlyArray<RefusalCount>) =>

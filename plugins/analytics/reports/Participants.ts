@@ -145,8 +145,8 @@ const leaderboard = Effect.fn("Participants.leaderboard")(function* (
   const after = cursor === undefined ? Option.none<RankEntry>() : yield* placeOf(spelling, cursor)
   const asked: RankPage = { limit: limit + 1, offset, min, after: Option.getOrUndefined(after) }
   const isUnknown = cursor !== undefined && Option.isNone(after)
-  const { places, top } = isUnknown ? { places: [], top: [] } : yield* rank(role, window, asked, main)
-  const addresses = places.slice(0, limit).map(({ address }) => address)
+  const { entries, top } = isUnknown ? { entries: [], top: [] } : yield* rank(role, window, asked, main)
+  const addresses = entries.slice(0, limit).map(({ address }) => address)
   const total = yield* membersOf(role, window)
   const parts = yield* partsOf(role, addresses, window)
   const counterparties = yield* counterpartyCounts(role, addresses, window)
@@ -159,7 +159,7 @@ const leaderboard = Effect.fn("Participants.leaderboard")(function* (
       limit,
       offset,
       total,
-      cursor: places.length > limit ? cursorOf(spelling, places[limit - 1]!) : null
+      cursor: entries.length > limit ? cursorOf(spelling, entries[limit - 1]!) : null
     },
     concentration: {
       total_transactions: add(all.map(({ transactions }) => transactions)).toString(),

@@ -69,7 +69,7 @@ export interface ApplyContext extends CheckContext {
   readonly muxedSource: MuxedAccount
   readonly index: number
   /** The transaction's place in the ledger, from 0. */
-  readonly place: number
+  readonly position: number
   readonly txn: Txn
   readonly sponsorships: Sponsorships
   readonly nextOfferId: () => bigint

@@ -16,7 +16,7 @@ import {
 } from "../../catalog/contract.ts"
 import { VectorIndex } from "../index/VectorIndex.ts"
 import { queryMeaning } from "./textVector.ts"
-import { place, WordVectors } from "./WordVectors.ts"
+import { wordVectorSet, WordVectors } from "./WordVectors.ts"
 import { LoadedWordTable } from "./WordTable.ts"
 
 const batchMax = 500
@@ -85,7 +85,7 @@ const makeSearch = Effect.gen(function* () {
       const meaning = queryMeaning(yield* table, query)
       if (meaning === undefined) return []
       if (!(yield* isComplete)) return yield* Effect.fail({ message: "the vectors of words are not complete yet" })
-      const hits = yield* index.nearest(place, {
+      const hits = yield* index.nearest(wordVectorSet, {
         vector: meaning.vector,
         distinguishing: true,
         limit,
@@ -128,7 +128,7 @@ const registered = Effect.gen(function* () {
     candidates: embedded.candidate_count,
     timeoutMillis: embedded.timeout_ms,
     search: yield* makeSearch,
-    edition: (yield* VectorIndex).edition(place, 0n),
+    edition: (yield* VectorIndex).edition(wordVectorSet, 0n),
     status: Effect.gen(function* () {
       const { state, ...detail } = yield* Effect.provideContext(report, services)
       return { health: state, ...detail, indexed: yield* vectors.count, generations: [] }

@@ -121,8 +121,8 @@ export class Storage {
   }
 
   #spendAt(maps: EntryMaps, id: KeyString, isWrite: boolean, times = 1): void {
-    const place = maps.places.get(id)
-    if (place !== undefined) this.#meter?.spend(times * (isWrite ? maps.write(place) : maps.read(place)))
+    const position = maps.positions.get(id)
+    if (position !== undefined) this.#meter?.spend(times * (isWrite ? maps.write(position) : maps.read(position)))
   }
 
   /** A frame keeps a copy of all entries, to go back to. */
@@ -156,9 +156,9 @@ export class Storage {
 
   #access(id: KeyString, key: LedgerKey, write: boolean): void {
     if (this.#allowed === undefined) {
-      const known = this.#touched.get(id)
-      if (known === undefined) this.#touched.set(id, { key, write })
-      else if (write) known.write = true
+      const touchedKey = this.#touched.get(id)
+      if (touchedKey === undefined) this.#touched.set(id, { key, write })
+      else if (write) touchedKey.write = true
       return
     }
     const writable = this.#allowed.get(id)

@@ -119,8 +119,8 @@ export class WasmRuntime implements ContractRuntime {
 
   #compiled(call: ContractModule): CompiledModule {
     const id = latin1(call.wasmHash)
-    const known = this.#modules.get(id)
-    if (known !== undefined) return known
+    const cachedModule = this.#modules.get(id)
+    if (cachedModule !== undefined) return cachedModule
     const compiled = compile(call.code)
     this.#modules.set(id, compiled)
     return compiled
