@@ -1,7 +1,7 @@
 // One bit per number of each vector, and an estimate of their dot products with a query from only those bits: the
 // vector's signs around a mean (embeddings share a direction), against the full query. A vector x' = x − mean is
-// approximated by its signs times |x'|² / Σ|x'|, which makes the estimate right on average. Positions are numbered from 0
-// without gaps. Pure memory, no I/O.
+// approximated by its signs times |x'|² / Σ|x'|, which makes the estimate right on average. Positions are numbered
+// from 0 without gaps. Pure memory, no I/O.
 import { groupBytes, groupsAt, groupSize, makeVectorLoops, positionsMax } from "./vectorLoops.ts"
 
 /** Bins of estimates, which lie between −2 and 2 except for rare ones at the ends. */

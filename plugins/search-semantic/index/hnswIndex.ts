@@ -44,8 +44,8 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
   return {
     prepare: (vectorSet) =>
       statement(
-        `create table if not exists ${tableOf(vectorSet)} (id bigint primary key, embedding ${typeOf(vectorSet.dimension)} ` +
-          `not null)`
+        `create table if not exists ${tableOf(vectorSet)} ` +
+          `(id bigint primary key, embedding ${typeOf(vectorSet.dimension)} not null)`
       ),
     write: (vectorSet, vectors) =>
       vectors.length === 0

@@ -260,7 +260,7 @@ export class EntryMaps {
   }
 
   /**
-   * Builds the maps from the positions in footprint order: writable entries come first in one map and last in the other.
+   * Builds the maps from positions in footprint order: writable entries come first in one map and last in the other.
    * `isThere` is true for positions that have an entry.
    */
   build(
