@@ -50,13 +50,13 @@ export class Settings extends Context.Service<
     Layer.effect(
       Settings,
       Effect.gen(function* () {
-        const known = declared()
+        const declarations = declared()
         for (const key of Object.keys(source.tree)) {
-          if (known.sections.has(key)) continue
-          const meant = suggestionSuffix(key, known.sections.keys())
+          if (declarations.sections.has(key)) continue
+          const meant = suggestionSuffix(key, declarations.sections.keys())
           return yield* new SettingsRefused({ path: key, message: `no such section${meant}` })
         }
-        return makeSettings(source, known, (name) => known.sections.has(name))
+        return makeSettings(source, declarations, (name) => declarations.sections.has(name))
       })
     )
 

@@ -48,8 +48,8 @@ export class LinkedList<A> {
 
   /** A copy of all values, independent of later changes. */
   toArray(): ReadonlyArray<A> {
-    const found: Array<A> = []
-    for (let node = this.#first; node !== undefined; node = node.next) found.push(node.value)
-    return found
+    const values: Array<A> = []
+    for (let node = this.#first; node !== undefined; node = node.next) values.push(node.value)
+    return values
   }
 }

@@ -32,8 +32,8 @@ export interface EndpointCall<A> {
 }
 
 /** Calls one after another until one answers; a slow endpoint may still win. */
-const inTurn = <A>(asked: ReadonlyArray<EndpointCall<A>>, patience: Duration.Duration): Effect.Effect<A, CallError> => {
-  const [first, ...others] = asked
+const inTurn = <A>(calls: ReadonlyArray<EndpointCall<A>>, patience: Duration.Duration): Effect.Effect<A, CallError> => {
+  const [first, ...others] = calls
   if (others.length === 0) return first!.ask
   return Effect.scoped(firstOr(first!, inTurn(others, patience), patience))
 }
@@ -77,7 +77,7 @@ export const askEndpoints = <A>(
   Effect.flatMap(Clock.monotonicTimeNanos, (startedAt) => {
     const millis = Duration.toMillis(timeout)
     const patience = Duration.millis(Math.min(millis / slowShare, slowMillisMax))
-    const once = Effect.flatMap(round, (asked) => inTurn(asked, patience))
+    const once = Effect.flatMap(round, (calls) => inTurn(calls, patience))
     const again = (error: CallError) => {
       let failed: CallError | undefined = error
       const next = Effect.suspend(() => {

@@ -227,20 +227,20 @@ const makeTransactions = ({ askWhich }: Pick<Endpoints, "askWhich">, hashing: Ha
 const makeEntries = ({ ask, askWhich }: Pick<Endpoints, "ask" | "askWhich">) => {
   const accounts = Effect.fnUntraced(function* (addresses: ReadonlyArray<string>) {
     const answer = yield* ask("getLedgerEntries", { keys: addresses.map(accountKey) }, Wire.GetLedgerEntries)
-    const found = new Map<string, LedgerAccount>()
+    const byAddress = new Map<string, LedgerAccount>()
     for (const entry of answer.entries ?? []) {
       const data = decodeWith(xdr.LedgerEntryData.schema, entry.xdr)
       const account = data === undefined ? undefined : readAccount(data)
       if (account === undefined) return yield* contradiction("getLedgerEntries", "an entry that is no account")
-      found.set(account.address, account)
+      byAddress.set(account.address, account)
     }
-    return { latestLedger: answer.latestLedger, accounts: found }
+    return { latestLedger: answer.latestLedger, accounts: byAddress }
   })
 
-  const snapshots = Effect.fnUntraced(function* (asked: ReadonlyArray<SnapshotQuery>) {
-    const keys = snapshotKeys(asked)
+  const snapshots = Effect.fnUntraced(function* (queries: ReadonlyArray<SnapshotQuery>) {
+    const keys = snapshotKeys(queries)
     const { answer, endpoint } = yield* askWhich("getLedgerEntries", { keys }, Wire.GetLedgerEntries)
-    const read = readSnapshots(asked, answer.entries ?? [])
+    const read = readSnapshots(queries, answer.entries ?? [])
     if (typeof read === "string") return yield* contradiction("getLedgerEntries", read)
     return { latestLedger: answer.latestLedger, snapshots: read, endpoint }
   })
@@ -267,10 +267,10 @@ const makeEntries = ({ ask, askWhich }: Pick<Endpoints, "ask" | "askWhich">) => 
 
   const contractData = Effect.fnUntraced(function* (keys: ReadonlyArray<string>) {
     const answer = yield* ask("getLedgerEntries", { keys }, Wire.GetLedgerEntries)
-    const asked = new Set(keys)
+    const requestedKeys = new Set(keys)
     const values = new Map<string, Value>()
     for (const entry of answer.entries ?? []) {
-      const data = asked.has(entry.key) ? decodeWith(xdr.LedgerEntryData.schema, entry.xdr) : undefined
+      const data = requestedKeys.has(entry.key) ? decodeWith(xdr.LedgerEntryData.schema, entry.xdr) : undefined
       const value = data === undefined ? undefined : readContractData(data)
       // The entry itself contains its key: an answer with another key would be another channel's state.
       if (value?.key !== entry.key) return yield* contradiction("getLedgerEntries", "an entry that was not asked for")

@@ -49,14 +49,14 @@ const observe = Effect.fnUntraced(function* (
   for (const [key, { isDropped, sentKey }] of observation.payment.extensions) {
     const extension = isDropped === true ? Option.none() : extensions.find(key)
     if (Option.isNone(extension)) continue
-    let known: ExtensionOutcome | undefined
+    let recalled: ExtensionOutcome | undefined
     try {
-      known = extension.value.recall?.(observation, now)
+      recalled = extension.value.recall?.(observation, now)
     } catch (defect) {
       yield* Effect.logError(`extension ${key} failed to recall`, defect)
     }
-    if (known !== undefined) {
-      outcomes[sentKey] = known
+    if (recalled !== undefined) {
+      outcomes[sentKey] = recalled
       continue
     }
     const observed = observing(extension.value, observation)

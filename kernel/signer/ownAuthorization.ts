@@ -52,9 +52,9 @@ const beginningOf = (key: Uint8Array): number => (key[0]! | (key[1]! << 8) | (ke
 const byBeginning = new WeakMap<ReadonlyArray<Uint8Array>, ReadonlyMap<number, ReadonlyArray<Uint8Array>>>()
 
 const keysByBeginning = (keys: ReadonlyArray<Uint8Array>) => {
-  const known = byBeginning.get(keys) ?? Map.groupBy(keys, beginningOf)
-  byBeginning.set(keys, known)
-  return known
+  const keysOfBeginning = byBeginning.get(keys) ?? Map.groupBy(keys, beginningOf)
+  byBeginning.set(keys, keysOfBeginning)
+  return keysOfBeginning
 }
 
 /**
@@ -62,13 +62,13 @@ const keysByBeginning = (keys: ReadonlyArray<Uint8Array>) => {
  * can hide a key.
  */
 export const holdsAny = (bytes: Uint8Array, keys: ReadonlyArray<Uint8Array>): boolean => {
-  const known = keysByBeginning(keys)
+  const byFirstBytes = keysByBeginning(keys)
   let four = 0
   for (let end = 0; end < bytes.length; end++) {
     four = ((four >>> 8) | (bytes[end]! << 24)) >>> 0
     const at = end - 3
     if (at < 0 || at + 32 > bytes.length) continue
-    if (known.get(four)?.some((key) => sameBytes(bytes.subarray(at, at + 32), key)) === true) return true
+    if (byFirstBytes.get(four)?.some((key) => sameBytes(bytes.subarray(at, at + 32), key)) === true) return true
   }
   return false
 }

@@ -124,11 +124,11 @@ export class SigningSecrets extends Context.Service<
           return changed
         }),
         reread: Effect.fnUntraced(function* ({ withoutOverlap, name }) {
-          const asked = receivers.filter((receiver) => name === "" || receiver.name === name)
-          const next = new Map(yield* Effect.forEach(asked, read))
+          const selected = receivers.filter((receiver) => name === "" || receiver.name === name)
+          const next = new Map(yield* Effect.forEach(selected, read))
           const nextOf = (receiver: Receiver) => next.get(receiver.name) ?? []
-          if (!withoutOverlap) for (const receiver of asked) yield* gapOf(receiver, nextOf(receiver))
-          const changes = asked.flatMap((receiver) => {
+          if (!withoutOverlap) for (const receiver of selected) yield* gapOf(receiver, nextOf(receiver))
+          const changes = selected.flatMap((receiver) => {
             const { added, gone } = change(receiver, nextOf(receiver))
             return added + gone === 0 ? [] : [`webhook ${receiver.name}: ${added} added, ${gone} removed`]
           })

@@ -47,11 +47,11 @@ const unsigned = Effect.fnUntraced(function* (
   order: UnsignedOrder
 ) {
   const terms = payment.requirements
-  const asked = askedFor({ offered, terms })
+  const requested = askedFor({ offered, terms })
   const refuse = (reason: string, message: string) => refusal(reason, message, Option.some(order.payer))
-  if (asked === undefined)
+  if (requested === undefined)
     return refuse("invalid_upto_ledger_payload_wrong_contract", "the profile asked for is not offered here")
-  const laidOut = unsignedSettlement(asked, terms, order, (yield* Signer).sponsor)
+  const laidOut = unsignedSettlement(requested, terms, order, (yield* Signer).sponsor)
   const transaction = unsignedEnvelope(laidOut.invoked, [laidOut.entry])
   const payload = Result.getOrThrow(decodePayload({ transaction }, profileIn(offered)))
   const error = firstFailure(yield* subjectOf(offered, payment, payload, "verify"), unsignedChecks)

@@ -75,8 +75,8 @@ const rotationError = (what: RotationKind, before: AccountNames, next: AccountNa
     return "the channels are the same; put new seeds into their source, those of now behind a semicolon, then ask again"
   if (!isSameSponsor && !next.formerSponsors.includes(before.sponsor))
     return `the seed of ${before.sponsor} is gone; keep it behind the new one (NEW,OLD) until nothing names it any more`
-  const known = new Set([...next.channels, ...next.formerChannels])
-  const lost = before.channels.filter((address) => !known.has(address))
+  const nextAddresses = new Set([...next.channels, ...next.formerChannels])
+  const lost = before.channels.filter((address) => !nextAddresses.has(address))
   return lost.length === 0
     ? undefined
     : `the seeds of ${lost.length} channels are gone; keep them behind a semicolon until the channels are merged back`

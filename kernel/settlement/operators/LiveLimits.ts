@@ -85,9 +85,9 @@ export interface LimitChange {
 
 const check = ({ key, name, value }: LimitChange): Effect.Effect<void, LimitRefused> => {
   const refuse = (message: string) => new LimitRefused({ message })
-  const found = limitNames.find((one) => one === name)
-  if (found === undefined) return refuse(`no limit is called ${name}; those that change: ${limitNames.join(", ")}`)
-  const { max, min, perKey } = names[found]
+  const limitName = limitNames.find((one) => one === name)
+  if (limitName === undefined) return refuse(`no limit is called ${name}; those that change: ${limitNames.join(", ")}`)
+  const { max, min, perKey } = names[limitName]
   if (key !== undefined && !perKey) return refuse(`${name} has no value for one key`)
   if (key !== undefined && !/^[a-z][a-z0-9-]{0,31}$/.test(key)) return refuse("a key is named by its label")
   return value !== undefined && (value < min || value > max) ? refuse(`${name} is from ${min} to ${max}`) : Effect.void
@@ -110,12 +110,12 @@ export class LiveLimits extends Context.Service<
       const limits = yield* Limits
       const base: LimitValues = { ...limits }
       const rows = sql<Row>`select name, principal, value from kernel_limits order by name, principal`
-      const refresh = Effect.tap(rows, (found) => Effect.sync(() => Object.assign(limits, liveOf(base, found))))
-      const list = Effect.map(refresh, (found) => shownOf(limits, found))
+      const refresh = Effect.tap(rows, (stored) => Effect.sync(() => Object.assign(limits, liveOf(base, stored))))
+      const list = Effect.map(refresh, (stored) => shownOf(limits, stored))
       const valueOf = ({ key, name }: LimitChange) =>
-        Effect.map(list, (found) => {
+        Effect.map(list, (shownLimits) => {
           const of = (principal: string | null) =>
-            found.find((one) => one.name === name && one.principal === principal)?.value
+            shownLimits.find((one) => one.name === name && one.principal === principal)?.value
           return String((key === undefined ? undefined : of(`key:${key}`)) ?? of(null))
         })
       // An embedded database has one process: only its own start and changes need a read.

@@ -143,9 +143,9 @@ const leaderboard = Effect.fn("Participants.leaderboard")(function* (
   const main = mainAsset(all, asset)
   const { cursor, limit, min, offset } = page
   const after = cursor === undefined ? Option.none<RankEntry>() : yield* placeOf(spelling, cursor)
-  const asked: RankPage = { limit: limit + 1, offset, min, after: Option.getOrUndefined(after) }
+  const rankPage: RankPage = { limit: limit + 1, offset, min, after: Option.getOrUndefined(after) }
   const isUnknown = cursor !== undefined && Option.isNone(after)
-  const { entries, top } = isUnknown ? { entries: [], top: [] } : yield* rank(role, window, asked, main)
+  const { entries, top } = isUnknown ? { entries: [], top: [] } : yield* rank(role, window, rankPage, main)
   const addresses = entries.slice(0, limit).map(({ address }) => address)
   const total = yield* membersOf(role, window)
   const parts = yield* partsOf(role, addresses, window)

@@ -135,9 +135,9 @@ const spelledKey = Effect.fnUntraced(function* (filter: ListFilter) {
   return row?.known === true ? filter : { ...filter, principal: `key:${principal.replace(/^key:/, "")}` }
 })
 
-const list = Effect.fn("SettlementList.list")(function* (asked: ListFilter, page: ListPage) {
+const list = Effect.fn("SettlementList.list")(function* (requestedFilter: ListFilter, page: ListPage) {
   const sql = yield* SqlClient.SqlClient
-  const filter = yield* spelledKey(asked)
+  const filter = yield* spelledKey(requestedFilter)
   const { record } = yield* Spelling
   // Planned for its own values; no generic plan fits all filters.
   const rows = yield* readPage(sql, filter, page).unprepared

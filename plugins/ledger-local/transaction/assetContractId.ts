@@ -10,8 +10,8 @@ const KNOWN_MAX = 1_024
 /** The 32-byte contract id of `asset` on the network with the passphrase hash `networkId`. */
 export const assetContractId = (crypto: EngineCrypto, networkId: Uint8Array, asset: Asset): Uint8Array => {
   const name = latin1(networkId) + latin1(codecs.Asset.encode(asset))
-  const found = contractIds.get(name)
-  if (found !== undefined) return found
+  const cachedId = contractIds.get(name)
+  if (cachedId !== undefined) return cachedId
   const id = crypto.sha256(
     codec.HashIdPreimage.encode({
       type: 8,

@@ -89,7 +89,11 @@ export class BudgetStore extends Context.Service<
      * Adds sealed data to an undelivered reservation. False if it does not exist, or if all contents together would
      * exceed `lengthsMax` characters even after the contents of acknowledged payments are dropped.
      */
-    readonly keep: (id: string, kept: SealedContents, lengthsMax?: number) => Effect.Effect<boolean, BudgetUnavailable>
+    readonly keep: (
+      id: string,
+      contents: SealedContents,
+      lengthsMax?: number
+    ) => Effect.Effect<boolean, BudgetUnavailable>
     readonly kept: (id: string) => Effect.Effect<SealedContents, BudgetUnavailable>
     /** Reservations of an agent that have a receipt, newest first. */
     readonly receipts: (agent: string) => Effect.Effect<ReadonlyArray<Reservation>, BudgetUnavailable>

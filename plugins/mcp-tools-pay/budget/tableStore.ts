@@ -80,8 +80,8 @@ const makeKeep = ({ load, payments }: TableStorage, step: Step): BudgetStore["Se
 }
 
 /** Steps that change a table. */
-const makeSteps = (place: TableStorage) => {
-  const { inTurn, load, payments, save } = place
+const makeSteps = (storage: TableStorage) => {
+  const { inTurn, load, payments, save } = storage
   const step: Step = (effect) => Effect.uninterruptible(inTurn(effect))
 
   /** A change counts once it is saved. */
@@ -142,12 +142,12 @@ const makeSteps = (place: TableStorage) => {
     )
   })
 
-  return { keep: makeKeep(place, step), move, reserve, settleAcknowledged, step }
+  return { keep: makeKeep(storage, step), move, reserve, settleAcknowledged, step }
 }
 
-const makeTable = (place: TableStorage) => {
-  const { channels, isShared, load, payments, totals } = place
-  const { keep, move, reserve, settleAcknowledged, step } = makeSteps(place)
+const makeTable = (storage: TableStorage) => {
+  const { channels, isShared, load, payments, totals } = storage
+  const { keep, move, reserve, settleAcknowledged, step } = makeSteps(storage)
   const whichOf = (invocation: string) =>
     Effect.map(load, (table) => table.filter((one) => one.invocation === invocation))
 
@@ -209,12 +209,12 @@ export const readTable = Effect.fnUntraced(function* (folder: string) {
 
 /** The file's table, decoded again only after another process has written it. */
 const loaded = (files: FileSystem.FileSystem, file: string) => {
-  let known: { readonly text: string; readonly table: ReadonlyArray<Reservation> } | undefined
+  let cached: { readonly text: string; readonly table: ReadonlyArray<Reservation> } | undefined
   return Effect.gen(function* () {
     if (!(yield* files.exists(file))) return []
     const text = yield* files.readFileString(file)
-    if (known?.text !== text) known = { text, table: yield* decodeTable(text) }
-    return known.table
+    if (cached?.text !== text) cached = { text, table: yield* decodeTable(text) }
+    return cached.table
   }).pipe(Effect.mapError(unavailable))
 }
 

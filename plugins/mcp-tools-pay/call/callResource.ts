@@ -149,9 +149,9 @@ const call = Effect.fn("Tools.call")(function* (input: typeof Input.Type, caller
     mcpSeller(session, prepared.terms.toolName, prepared.args, paidCallTimeoutMillis)
   const ask = Effect.gen(function* () {
     const session = yield* opened
-    const asked = yield* Effect.onError(unpaid(prepared, session), () => session.close)
-    if (asked.free !== undefined) return yield* Effect.as(session.close, { free: asked.free })
-    return { challenge: asked.challenge, option: asked.option, seller: sellerOf(session) }
+    const answer = yield* Effect.onError(unpaid(prepared, session), () => session.close)
+    if (answer.free !== undefined) return yield* Effect.as(session.close, { free: answer.free })
+    return { challenge: answer.challenge, option: answer.option, seller: sellerOf(session) }
   })
   return yield* makePurchase(prepared.invocation, caller, { ask, connect: Effect.map(opened, sellerOf) })
 })

@@ -167,8 +167,8 @@ const fetchPaid = Effect.fn("Tools.fetch")(function* (input: typeof Input.Type, 
   )
   if ("outcome" in prepared) return prepared.outcome
   const seller = httpSeller(upstream, prepared.call, paidCallTimeoutMillis)
-  const ask = Effect.map(unpaid(prepared, upstream), (asked) =>
-    asked.free === undefined ? { ...asked, seller } : { free: asked.free }
+  const ask = Effect.map(unpaid(prepared, upstream), (answer) =>
+    answer.free === undefined ? { ...answer, seller } : { free: answer.free }
   )
   return yield* makePurchase(prepared.invocation, caller, { ask, connect: Effect.succeed(seller) })
 })

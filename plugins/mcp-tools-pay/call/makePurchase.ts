@@ -113,8 +113,8 @@ export const makePurchase = Effect.fnUntraced(function* (invocation: Invocation,
   if (state._tag !== "None") return yield* heldError(state.reservation)
   const { made, released } = state
   const giveBack = yield* (yield* Policy).verify(decidedOn(invocation), caller, made)
-  const asked = yield* Effect.onError(shop.ask, () => giveBack)
-  if (asked.free !== undefined) return yield* Effect.as(giveBack, asked.free)
-  const { challenge, option, seller } = asked
+  const answer = yield* Effect.onError(shop.ask, () => giveBack)
+  if (answer.free !== undefined) return yield* Effect.as(giveBack, answer.free)
+  const { challenge, option, seller } = answer
   return yield* payments.pay({ made, released, invocation, challenge, option }, caller, seller)
 })

@@ -110,7 +110,7 @@ const withObserved = (exact: ReadonlyArray<Hit>, observed: ReadonlyArray<Hit>, l
  */
 export const refineSearch = Effect.fnUntraced(function* <E, R>(
   { few = Effect.undefined, filtered, limit }: Pick<NearestQuery, "few" | "filtered" | "limit">,
-  read: (asked: number) => Effect.Effect<VectorLookup, E, R>,
+  read: (count: number) => Effect.Effect<VectorLookup, E, R>,
   exact: (among?: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyArray<Hit>, E, R>
 ): Effect.fn.Return<ReadonlyArray<Hit>, E, R> {
   const among = filtered ? yield* few : undefined

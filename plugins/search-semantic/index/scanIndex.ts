@@ -95,14 +95,14 @@ const nearest = Effect.fnUntraced(function* (
   const vectors = yield* fresh(copies, vectorSet)
   const vector = distinguishing ? vectors.distinguishing(given) : given
   const background = distinguishing ? vectors.background(vector) : undefined
-  const read = Effect.fnUntraced(function* (asked: number) {
-    const similar = vectors.nearest(vector, asked)
+  const read = Effect.fnUntraced(function* (count: number) {
+    const similar = vectors.nearest(vector, count)
     const visible = yield* filtered || among === undefined
       ? passing(sql, similar, condition)
       : notHidden(similar, among)
     return {
       hits: toHits(visible.slice(0, limit), background),
-      isAll: similar.length < asked
+      isAll: similar.length < count
     }
   })
   // Planned for the filters' own values each time: a plan for any of them takes ten times as long.
