@@ -29,7 +29,7 @@ const answerMillis = 30_000
 const cutMillis = 30
 const pendingMax = 30
 
-interface Given {
+interface ParsedAnswer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -37,7 +37,7 @@ interface Given {
   readonly reason: string
 }
 
-const readAnswer = async (answer: Response): Promise<Given> => {
+const readAnswer = async (answer: Response): Promise<ParsedAnswer> => {
   const required = answer.status === 402 ? await requiredBy(answer) : undefined
   const receipt = decode(answer.headers.get("payment-response"))
   const reason = String(receipt?.errorReason ?? required?.error ?? "")
@@ -45,7 +45,7 @@ const readAnswer = async (answer: Response): Promise<Given> => {
   return { status, headers, text: Buffer.from(await answer.arrayBuffer()).toString("base64"), receipt, reason }
 }
 
-const isPaid = ({ status }: Given): boolean => status >= 200 && status < 300
+const isPaid = ({ status }: ParsedAnswer): boolean => status >= 200 && status < 300
 
 class SellerProbe {
   readonly checks: Array<SellerCheck> = []
@@ -71,7 +71,7 @@ class SellerProbe {
   }
 
   /** The answer to a payment; repeats the request until it is no longer pending. */
-  async send(payment: string, url?: string): Promise<Given> {
+  async send(payment: string, url?: string): Promise<ParsedAnswer> {
     for (let attempt = 1; ; attempt++) {
       const given = await readAnswer(await this.ask({ "payment-signature": payment }, url))
       const isPending = given.status === 503 || /settlement_pending|status_unknown/.test(given.reason)

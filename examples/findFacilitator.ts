@@ -6,7 +6,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs"
 import { tmpdir, userInfo } from "node:os"
 import { join } from "node:path"
 
-export interface Found {
+export interface FacilitatorNote {
   readonly facilitator: string
   /** Absent when the ledger is not on this machine. */
   readonly ledger: string | undefined
@@ -20,7 +20,7 @@ const namesIn = (folder: string): ReadonlyArray<string> => {
   }
 }
 
-const readNote = (file: string): Found | undefined => {
+const readNote = (file: string): FacilitatorNote | undefined => {
   try {
     const { rpc, url } = JSON.parse(readFileSync(file, "utf8"))
     return typeof url === "string" ? { facilitator: url, ledger: rpc } : undefined
@@ -29,10 +29,10 @@ const readNote = (file: string): Found | undefined => {
   }
 }
 
-const notesIn = (state: string): ReadonlyArray<Found> =>
+const notesIn = (state: string): ReadonlyArray<FacilitatorNote> =>
   namesIn(join(state, "running")).flatMap((name) => readNote(join(state, "running", name)) ?? [])
 
-const notesOfUser = (): ReadonlyArray<Found> => {
+const notesOfUser = (): ReadonlyArray<FacilitatorNote> => {
   const folder = join(tmpdir(), `tollkeeper-${userInfo().uid}`)
   return namesIn(folder)
     .filter((name) => /^\d+\.txt$/.test(name))
@@ -65,9 +65,9 @@ export const isReady = async (facilitator: string): Promise<boolean> => {
 }
 
 /** The first ready facilitator, else the first to become ready; undefined without one. With a folder, only its own. */
-export const findFacilitator = async (state?: string): Promise<Found | undefined> => {
+export const findFacilitator = async (state?: string): Promise<FacilitatorNote | undefined> => {
   const notes = state === undefined ? [...notesIn(".tollkeeper"), ...notesOfUser()] : notesIn(state)
-  const busy: Array<Found> = []
+  const busy: Array<FacilitatorNote> = []
   for (const note of notes) {
     const readiness = await readinessOf(note.facilitator)
     if (readiness === "ready") return note

@@ -7,7 +7,7 @@ import { EndedSessions } from "./accounts/EndedSessions.ts"
 import { KeyRevisions } from "./accounts/KeyRevisions.ts"
 import { Budget, BudgetTime } from "./budget/Budget.ts"
 import { Events, eventsSection } from "./config/Events.ts"
-import type { Declared } from "./config/NetworkKeys.ts"
+import type { Declarations } from "./config/NetworkKeys.ts"
 import { networkSecuritySection } from "./config/NetworkSecurity.ts"
 import { Limits, limitsSection } from "./config/Limits.ts"
 import { Network } from "./config/Network.ts"
@@ -69,7 +69,7 @@ import * as SqlSettlements from "./settlement/store/SqlSettlements.ts"
 import { budgetContract } from "./budget/Budget.ts"
 import { Signer, signerContract } from "./signer/Signer.ts"
 import { Vault } from "./signer/Vault.ts"
-import { placeOutages } from "./actor/outages.ts"
+import { nameOutageAddress } from "./actor/outages.ts"
 import { Supervisor, supervisorContract } from "./actor/Supervisor.ts"
 
 export const configContract = contract("config", Server, Limits, Events, WireVocabulary, Retention)
@@ -160,13 +160,13 @@ const database = define({
 })
 
 /** The line of an outage names the server, and the endpoints by their hosts: a path or a query may hold a key. */
-const placeDatabase = Effect.gen(function* () {
-  const { place } = yield* Database
-  if (place !== undefined) yield* placeOutages(yield* Supervisor, "the database", place)
+const nameDatabaseAddress = Effect.gen(function* () {
+  const { address } = yield* Database
+  if (address !== undefined) yield* nameOutageAddress(yield* Supervisor, "the database", address)
 })
-const placeRpc = Effect.gen(function* () {
+const nameRpcAddress = Effect.gen(function* () {
   const hosts = (yield* Network).rpcUrls.map((url) => new URL(url).host)
-  yield* placeOutages(yield* Supervisor, "the ledger's RPC", [...new Set(hosts)].join(", "))
+  yield* nameOutageAddress(yield* Supervisor, "the ledger's RPC", [...new Set(hosts)].join(", "))
 })
 
 const journal = define({
@@ -175,7 +175,7 @@ const journal = define({
   summary: "The journal of facts, and the kernel's tables.",
   needs: [databaseContract, supervisorContract],
   migrations: "folder",
-  layer: Layer.merge(Facts.layer, Layer.effectDiscard(placeDatabase))
+  layer: Layer.merge(Facts.layer, Layer.effectDiscard(nameDatabaseAddress))
 })
 
 /** The RPC endpoints, and the timeout of a call. */
@@ -220,7 +220,7 @@ const ledger = define({
   needs: [supervisorContract, healthContract, configContract, networkContract, rpcContract],
   layer: Layer.merge(
     Layer.merge(Layer.effectDiscard(reportClock), trustedTimeLayer).pipe(Layer.provideMerge(LedgerClock.layer)),
-    Layer.effectDiscard(Effect.andThen(placeRpc, Effect.flatMap(endpoints, startNetworkCheck)))
+    Layer.effectDiscard(Effect.andThen(nameRpcAddress, Effect.flatMap(endpoints, startNetworkCheck)))
   )
 })
 
@@ -334,7 +334,7 @@ const payment = define({
 })
 
 /** Every driver, in dependency order. */
-export const drivers = (source: SettingsSource, declared: () => Declared) =>
+export const drivers = (source: SettingsSource, declared: () => Declarations) =>
   [
     define({
       ...driver,

@@ -3,7 +3,7 @@
 import * as Migrations from "../kernel/database/Migrations.ts"
 import { drivers } from "../kernel/drivers.ts"
 import { gather } from "../kernel/config/gather.ts"
-import type { Declared } from "../kernel/config/NetworkKeys.ts"
+import type { Declarations } from "../kernel/config/NetworkKeys.ts"
 import type { SettingsSource } from "../kernel/config/Settings.ts"
 import type { Catalogue } from "../kernel/plugin/Loader.ts"
 import { catalogue } from "../kernel/plugin/Plugin.ts"
@@ -35,7 +35,7 @@ const [analytics, dashboard, demo, prepare, receipts, searchLexical, searchSeman
  * Drivers and plugins that read the same settings. The embedded ledger starts before the driver that connects to it.
  */
 export const makeCatalogue = (source: SettingsSource): Catalogue => {
-  const [settings, supervisor, health, ...others] = drivers(source, (): Declared => gather(plugins))
+  const [settings, supervisor, health, ...others] = drivers(source, (): Declarations => gather(plugins))
   const plugins = catalogue(
     settings,
     supervisor,
@@ -68,4 +68,4 @@ export const makeCatalogue = (source: SettingsSource): Catalogue => {
 }
 
 /** The settings of all plugins, enabled or not. */
-export const declaredSettings = (source: SettingsSource): Declared => gather(makeCatalogue(source).plugins)
+export const declaredSettings = (source: SettingsSource): Declarations => gather(makeCatalogue(source).plugins)

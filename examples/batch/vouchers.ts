@@ -23,16 +23,16 @@ const passphraseOf = (network: string): string => {
   throw new Error(`no network ${network}`)
 }
 
-const places = new Map<string, BatchContract>()
+const contracts = new Map<string, BatchContract>()
 
 /** The network and contract of a channel, from the terms. */
 export const placeOf = (network: string, contract: string): BatchContract => {
   const name = `${network} ${contract}`
-  const known = places.get(name)
-  if (known !== undefined) return known
-  const place = { networkId: networkIdOf(passphraseOf(network)), address: contract }
-  places.set(name, place)
-  return place
+  const cached = contracts.get(name)
+  if (cached !== undefined) return cached
+  const batchContract = { networkId: networkIdOf(passphraseOf(network)), address: contract }
+  contracts.set(name, batchContract)
+  return batchContract
 }
 
 /** The terms' contract; throws without one. */
@@ -68,8 +68,8 @@ const keysMax = 10_000
 const keys = new Map<string, KeyObject>()
 
 const keyOf = (address: string): KeyObject => {
-  const known = keys.get(address)
-  if (known !== undefined) return known
+  const cachedKey = keys.get(address)
+  if (cachedKey !== undefined) return cachedKey
   const raw = Keypair.fromPublicKey(address).rawPublicKey()
   const key = createPublicKey({ key: Buffer.concat([spkiPrefix, raw]), format: "der", type: "spki" })
   if (keys.size >= keysMax) keys.delete(keys.keys().next().value!)
@@ -77,17 +77,17 @@ const keyOf = (address: string): KeyObject => {
   return key
 }
 
-export const signVoucher = (signer: Signer, place: BatchContract, channelId: string, max: bigint): Voucher => ({
+export const signVoucher = (signer: Signer, contract: BatchContract, channelId: string, max: bigint): Voucher => ({
   channelId,
   maxClaimableAmount: String(max),
-  signature: signer.sign(voucherDigest(place, channelId, max))
+  signature: signer.sign(voucherDigest(contract, channelId, max))
 })
 
 /** Whether a key signed a voucher of this channel, as the ledger decides: some runtimes accept more. */
-export const isVoucherOf = (address: string, place: BatchContract, voucher: Voucher): boolean => {
+export const isVoucherOf = (address: string, contract: BatchContract, voucher: Voucher): boolean => {
   if (!/^[0-9a-f]{128}$/.test(voucher.signature) || !/^(0|[1-9][0-9]{0,38})$/.test(voucher.maxClaimableAmount))
     return false
-  const digest = voucherDigest(place, voucher.channelId, BigInt(voucher.maxClaimableAmount))
+  const digest = voucherDigest(contract, voucher.channelId, BigInt(voucher.maxClaimableAmount))
   const signature = Buffer.from(voucher.signature, "hex")
   return (
     hasLedgerForm(Keypair.fromPublicKey(address).rawPublicKey(), signature) &&
@@ -104,15 +104,15 @@ export interface WireClaim {
 
 export const signClaims = (
   signer: Signer,
-  place: BatchContract,
+  contract: BatchContract,
   claims: ReadonlyArray<WireClaim>,
   expiresAt: number
 ): string =>
   signer.sign(
     claimDigest(
-      place,
+      contract,
       claims.map(({ totalClaimed, voucher }) => ({
-        channelId: channelIdOf(place, voucher.channel),
+        channelId: channelIdOf(contract, voucher.channel),
         maxClaimableAmount: BigInt(voucher.maxClaimableAmount),
         totalClaimed: BigInt(totalClaimed)
       })),
@@ -122,8 +122,8 @@ export const signClaims = (
 
 export const signRefund = (
   signer: Signer,
-  place: BatchContract,
+  contract: BatchContract,
   channelId: string,
   refund: { readonly amount: string; readonly refundNonce: number; readonly expiresAt: number }
 ): string =>
-  signer.sign(refundDigest(place, channelId, BigInt(refund.amount), BigInt(refund.refundNonce), refund.expiresAt))
+  signer.sign(refundDigest(contract, channelId, BigInt(refund.amount), BigInt(refund.refundNonce), refund.expiresAt))

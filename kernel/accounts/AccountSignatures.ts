@@ -12,7 +12,7 @@ import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { accountKeyOf, accountOf, contractAddressOf, contractTextOf, encodeAddress } from "../stellar/Address.ts"
 import { addressEntry, type AuthEntry, credentialsOf, encodeEntry, invocationOf } from "../stellar/AuthEntry.ts"
-import { callOperation, encodeOperation, type Invoked } from "../stellar/ContractCall.ts"
+import { callOperation, encodeOperation, type InvokeArgs } from "../stellar/ContractCall.ts"
 import { simulationEnvelope } from "../stellar/Envelope.ts"
 import { readXdr } from "../stellar/readXdr.ts"
 import { addressValue, i128Value, voidValue } from "../stellar/Value.ts"
@@ -47,7 +47,7 @@ export class AccountSignatures extends Context.Service<
       const [asset] = (yield* Network).assets.keys()
       const isContract = (account: string) => asset !== undefined && StrKey.isValidContract(account)
 
-      const callFor = (account: string, text: string): Invoked =>
+      const callFor = (account: string, text: string): InvokeArgs =>
         ({
           contractAddress: contractAddressOf(asset!),
           functionName: "transfer",
@@ -56,7 +56,7 @@ export class AccountSignatures extends Context.Service<
             addressValue(contractTextOf(crypto.sha256(new TextEncoder().encode(text)))),
             i128Value(0n)
           ]
-        }) as unknown as Invoked
+        }) as unknown as InvokeArgs
 
       const unsigned: AccountSignatures["Service"]["unsigned"] = Effect.fnUntraced(function* (account, text) {
         if (!isContract(account)) return undefined

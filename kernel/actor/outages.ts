@@ -51,7 +51,7 @@ export const outageOf = (error: unknown): Outage | undefined => {
   return { subject, code: String(system["code"]), ...(host === undefined ? {} : { address: `${String(host)}${port}` }) }
 }
 
-interface Ongoing {
+interface OutageRecord {
   /** Unix milliseconds. */
   readonly began: number
   /** The last failure of any actor. */
@@ -60,23 +60,26 @@ interface Ongoing {
 }
 
 /** The state of a process's dependencies. */
-interface Known {
-  readonly ongoing: Map<Outage["subject"], Ongoing>
-  readonly places: Map<Outage["subject"], string>
+interface OutageState {
+  readonly ongoing: Map<Outage["subject"], OutageRecord>
+  readonly addresses: Map<Outage["subject"], string>
 }
 
 /** By the supervisor of a process's actors. */
-const knownBy = new WeakMap<object, Known>()
+const knownBy = new WeakMap<object, OutageState>()
 
-const of = (supervisor: object): Known => {
-  const found = knownBy.get(supervisor) ?? { ongoing: new Map(), places: new Map() }
+const of = (supervisor: object): OutageState => {
+  const found = knownBy.get(supervisor) ?? { ongoing: new Map(), addresses: new Map() }
   knownBy.set(supervisor, found)
   return found
 }
 
-/** Registers the place of a dependency: host and port, without any secret. */
-export const placeOutages = (supervisor: object, subject: Outage["subject"], place: string): Effect.Effect<void> =>
-  Effect.sync(() => void of(supervisor).places.set(subject, place))
+/** Registers the address of a dependency: host and port, without any secret. */
+export const nameOutageAddress = (
+  supervisor: object,
+  subject: Outage["subject"],
+  address: string
+): Effect.Effect<void> => Effect.sync(() => void of(supervisor).addresses.set(subject, address))
 
 /** An outage has ended only if no actor has failed for this long: a turn may succeed without using the database. */
 const quietMillis = 5_000
@@ -85,7 +88,7 @@ const codeWaitMillis = 10_000
 
 /** Logs the beginning of an outage, once for all actors. */
 export const beginOutage = Effect.fnUntraced(function* (supervisor: object, { address, code, subject }: Outage) {
-  const { ongoing, places } = of(supervisor)
+  const { ongoing, addresses } = of(supervisor)
   const now = yield* Clock.currentTimeMillis
   const one = ongoing.get(subject) ?? { began: now, failedAt: now, isLogged: false }
   ongoing.set(subject, one)
@@ -93,7 +96,7 @@ export const beginOutage = Effect.fnUntraced(function* (supervisor: object, { ad
   if (one.isLogged || (code === undefined && now - one.began < codeWaitMillis)) return
   one.isLogged = true
   const since = new Date(one.began).toISOString()
-  const why = [code ?? "no answer in time", address ?? places.get(subject) ?? ""].join(" ").trim()
+  const why = [code ?? "no answer in time", address ?? addresses.get(subject) ?? ""].join(" ").trim()
   yield* Effect.logWarning(`${subject} is unreachable since ${since} (${why}); settling is stopped until it answers`)
 })
 

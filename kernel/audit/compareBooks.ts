@@ -29,10 +29,10 @@ const isUsedSince = (address: string, claims: Claims, later: Claims, view: Ledge
   const recorded = claims.channels.find((channel) => channel.address === address)?.sequence
   const onLedger = view.sequences.get(address)
   if (recorded === undefined || recorded === null || onLedger === undefined || onLedger < recorded) return false
-  const known = new Set(claims.settlements.map(({ id }) => id))
+  const claimedIds = new Set(claims.settlements.map(({ id }) => id))
   const used = new Set(
     later.settlements.flatMap(({ channel, channel_sequence, id }) =>
-      channel === address && !known.has(id) ? [channel_sequence] : []
+      channel === address && !claimedIds.has(id) ? [channel_sequence] : []
     )
   )
   for (let number = recorded + 1n; number <= onLedger; number++) if (!used.has(number)) return false

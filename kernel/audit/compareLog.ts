@@ -95,13 +95,13 @@ export const compareLog = (claims: Claims, view: LedgerView, log: LogView): LogR
     if (logged !== undefined) verifyRecord(claim, logged, wrong)
     else if (log.due.has(claim.id)) wrong("logged", claim.id, `is ${claim.state}, and the log has no leaf of it`)
   }
-  const known = new Set(claims.settlements.map(({ id }) => id))
+  const claimedIds = new Set(claims.settlements.map(({ id }) => id))
   const byHash = new Map(view.entries.map((entry) => [entry.innerHash, entry]))
   let swept = 0
   for (const [settlement, logged] of bySettlement) {
     const last = logged.at(-1)!
     verifyOnLedger(last, byHash.get(last.transaction), view, wrong)
-    if (known.has(settlement)) continue
+    if (claimedIds.has(settlement)) continue
     if (last.at < log.keptSince) swept += 1
     else wrong("recorded before logged", settlement, `${place(last)} says ${last.outcome} by ${last.transaction}`)
   }

@@ -37,18 +37,18 @@ export const readEntries = Effect.fn("audit.readEntries")(function* (
   keys: ReadonlyArray<string>
 ) {
   const { at } = yield* makeEndpoints({ ...options, urls: [url] })
-  const found = new Map<string, ReadEntry>()
+  const entryByKey = new Map<string, ReadEntry>()
   for (let from = 0; from < keys.length; from += pageMax) {
-    const asked = keys.slice(from, from + pageMax)
-    const { entries } = yield* at(url, "getLedgerEntries", { keys: asked }, Entries)
+    const pageKeys = keys.slice(from, from + pageMax)
+    const { entries } = yield* at(url, "getLedgerEntries", { keys: pageKeys }, Entries)
     for (const entry of entries ?? []) {
       const data = yield* Effect.try({
         try: () => xdr.LedgerEntryData.schema.decode(Result.getOrThrow(Base64.decode(entry.xdr))),
         catch: () =>
           new LedgerUnavailable({ operation: "getLedgerEntries", message: "an entry that cannot be decoded" })
       })
-      found.set(entry.key, { data, modifiedLedger: entry.lastModifiedLedgerSeq ?? Infinity })
+      entryByKey.set(entry.key, { data, modifiedLedger: entry.lastModifiedLedgerSeq ?? Infinity })
     }
   }
-  return found
+  return entryByKey
 })

@@ -9,18 +9,18 @@ import type { DaySpent } from "./Reservation.ts"
 /** Readers per statement. */
 const callsMax = 100
 
-interface Asked {
+interface SpendQuery {
   /** UTC day, `YYYY-MM-DD`. */
   readonly day: string
   readonly principal: string
 }
 
-const nameOf = ({ day, principal }: Asked): string => `${day} ${principal}`
+const nameOf = ({ day, principal }: SpendQuery): string => `${day} ${principal}`
 
 /** The answers to some queries, in their order; a repeated query is read once. */
-const readSpent = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, calls: ReadonlyArray<Asked>) {
-  const asked = new Map(calls.map((call) => [nameOf(call), call]))
-  const each = [...asked.values()]
+const readSpent = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, calls: ReadonlyArray<SpendQuery>) {
+  const queryByName = new Map(calls.map((call) => [nameOf(call), call]))
+  const each = [...queryByName.values()]
   const rows =
     yield* sql<DaySpent>`select coalesce(inall, 0)::int8 as "inAll", coalesce(anonymous, 0)::int8 as anonymous,
     coalesce(own.reserved_stroops + own.committed_stroops, 0)::int8 as own
@@ -40,7 +40,7 @@ export const batchSpendReads = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const reading = yield* batched({
     maxBatchSize: callsMax,
-    runBatch: (asked: ReadonlyArray<Asked>) => Effect.provideService(readSpent(sql, asked), Lane, "payments")
+    runBatch: (queries: ReadonlyArray<SpendQuery>) => Effect.provideService(readSpent(sql, queries), Lane, "payments")
   })
   return (day: string, principal: string) => reading({ day, principal })
 })

@@ -22,8 +22,8 @@ const byName = new Map<string, Counters>()
 const living = ({ instances }: Counters) => instances.filter((one) => one.deref() !== undefined)
 
 const countersOf = (name: string): Counters => {
-  const known = byName.get(name)
-  if (known !== undefined) return known
+  const existing = byName.get(name)
+  if (existing !== undefined) return existing
   const counters = { hits: 0, misses: 0, instances: [] }
   byName.set(name, counters)
   return counters

@@ -8,13 +8,13 @@ const lengthMax = 256
 
 /** The function, with its results for the most recently used texts cached. */
 export const memoize = <A>(options: CacheOptions, read: (text: string) => A): ((text: string) => A) => {
-  const known = new LruCache<string, { readonly read: A }>(options)
+  const cache = new LruCache<string, { readonly read: A }>(options)
   return (text) => {
     if (text.length > lengthMax) return read(text)
-    const before = known.get(text)
+    const before = cache.get(text)
     if (before !== undefined) return before.read
     const now = { read: read(text) }
-    known.set(text, now)
+    cache.set(text, now)
     return now.read
   }
 }

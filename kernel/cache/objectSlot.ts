@@ -34,12 +34,12 @@ export const objectSlot = <K extends object, A>(): ObjectSlot<K, A> => {
 
 /** Computes a value once for each key, and keeps it as long as the key lives. */
 export const memoizePerObject = <K extends object, A>(read: (key: K) => A): ((key: K) => A) => {
-  const known = objectSlot<K, { readonly read: A }>()
+  const slot = objectSlot<K, { readonly read: A }>()
   return (key) => {
-    const before = known.get(key)
+    const before = slot.get(key)
     if (before !== undefined) return before.read
     const now = { read: read(key) }
-    known.set(key, now)
+    slot.set(key, now)
     return now.read
   }
 }

@@ -26,7 +26,7 @@ export interface NetworkKeys<out A> {
 export type Declaration = Section<any> | NetworkKeys<any>
 
 /** The declarations of all plugins of a program (`gather.ts`). */
-export interface Declared {
+export interface Declarations {
   /** By name, `networks` with every contributed key in it. */
   readonly sections: ReadonlyMap<string, Section<unknown>>
   readonly networkKeys: ReadonlyArray<NetworkKeys<unknown>>

@@ -6,7 +6,7 @@ import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { contract } from "../contract/Contract.ts"
 import { CurrentPlugin } from "../contract/CurrentPlugin.ts"
 import { suggestionSuffix } from "./didYouMean.ts"
-import type { Declared } from "./NetworkKeys.ts"
+import type { Declarations } from "./NetworkKeys.ts"
 import type { Section } from "./Setting.ts"
 import { settingIssues } from "./settingIssues.ts"
 
@@ -34,7 +34,7 @@ export class Settings extends Context.Service<
     /** Decodes a section that may be another's, without claiming it. */
     readonly poll: <A>(section: Section<A>) => Effect.Effect<A, SettingsRefused>
     /** The declarations of the program's plugins, enabled or not. */
-    readonly declared: Declared
+    readonly declared: Declarations
     /** The value of an environment variable, if it is set and not empty. */
     readonly secret: (variable: string) => Option.Option<Redacted.Redacted>
   }
@@ -43,17 +43,20 @@ export class Settings extends Context.Service<
    * Refuses a tree with a key that no section of the program has: a misspelled section must not pass silently. The
    * program's declarations are read when the Layer is built.
    */
-  static readonly layer = (source: SettingsSource, declared: () => Declared): Layer.Layer<Settings, SettingsRefused> =>
+  static readonly layer = (
+    source: SettingsSource,
+    declared: () => Declarations
+  ): Layer.Layer<Settings, SettingsRefused> =>
     Layer.effect(
       Settings,
       Effect.gen(function* () {
-        const known = declared()
+        const declarations = declared()
         for (const key of Object.keys(source.tree)) {
           if (known.sections.has(key) || known.isPartial === true) continue
           const meant = suggestionSuffix(key, known.sections.keys())
           return yield* new SettingsRefused({ path: key, message: `no such section${meant}` })
         }
-        return makeSettings(source, known, (name) => known.sections.has(name))
+        return makeSettings(source, declarations, (name) => declarations.sections.has(name))
       })
     )
 
@@ -61,14 +64,14 @@ export class Settings extends Context.Service<
   static readonly layerTest = (
     tree: Readonly<Record<string, unknown>> = {},
     secret: SettingsSource["secret"] = () => Option.none(),
-    networkKeys: Declared["networkKeys"] = []
+    networkKeys: Declarations["networkKeys"] = []
   ): Layer.Layer<Settings> =>
     Layer.sync(Settings, () => makeSettings({ tree, secret }, { sections: new Map(), networkKeys }, () => true))
 }
 
 const makeSettings = (
   source: SettingsSource,
-  declared: Declared,
+  declared: Declarations,
   isDeclared: (name: string) => boolean
 ): Settings["Service"] => {
   const owners = new Map<string, string>()

@@ -3,7 +3,7 @@
 // disabled plugin reports its objections to pubnet like an enabled one. A section, or a key of the networks, that is
 // declared twice is a programming error.
 import { networksSection } from "./Network.ts"
-import type { Declaration, Declared, NetworkKeys } from "./NetworkKeys.ts"
+import type { Declaration, Declarations, NetworkKeys } from "./NetworkKeys.ts"
 import type { Section } from "./Setting.ts"
 
 /** Merges the declarations of a program's plugins. */

@@ -46,7 +46,7 @@ const idleTimeout = "15 seconds"
 const forever = Duration.infinity
 
 /** The pool's callbacks into the database service. */
-type Observed = Required<Pick<ConnectionBounds, "observed" | "failed">>
+type PoolCallbacks = Required<Pick<ConnectionBounds, "observed" | "failed">>
 type WriteErrorListener = (reason: string) => Effect.Effect<void>
 
 /**
@@ -62,7 +62,7 @@ const sessionLimits = (values: Values): Readonly<Record<string, string>> => ({
   idle_in_transaction_session_timeout: String(values.idle_transaction_timeout_ms)
 })
 
-const serverClient = (url: Redacted.Redacted, values: Values, reach: Reach, observed: Observed) =>
+const serverClient = (url: Redacted.Redacted, values: Values, reach: Reach, observed: PoolCallbacks) =>
   lanedClient(
     {
       applicationName: "tollkeeper",
@@ -92,7 +92,7 @@ const serverClient = (url: Redacted.Redacted, values: Values, reach: Reach, obse
  * A single session, on which statements cannot be cancelled: callers wait longer for them, and only payments wait less
  * than a minute.
  */
-const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedded" }>, observed: Observed) =>
+const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedded" }>, observed: PoolCallbacks) =>
   lanedClient(
     {
       applicationName: "tollkeeper",
@@ -146,7 +146,7 @@ const listenAt = (source: OpenedDatabase, reach: Reach): Database["Service"]["li
 }
 
 /** The host and port of a URL that holds a password; undefined for a socket or an unreadable URL. */
-const placeOf = (url: Redacted.Redacted): string | undefined => {
+const addressOf = (url: Redacted.Redacted): string | undefined => {
   const text = Redacted.value(url)
   const { hostname, port } = URL.canParse(text) ? new URL(text) : { hostname: "", port: "" }
   return hostname === "" ? undefined : `${hostname}:${port === "" ? 5_432 : port}`
@@ -179,7 +179,7 @@ const checked = Effect.fnUntraced(function* (
   )
   return Database.of({
     kind: source.kind,
-    place: source.kind === "server" ? placeOf(source.url) : undefined,
+    address: source.kind === "server" ? addressOf(source.url) : undefined,
     ping,
     pool,
     onWriteError: (listener) =>
@@ -225,7 +225,7 @@ export class Database extends Context.Service<
   {
     readonly kind: "server" | "embedded"
     /** The server's host and port; undefined for an embedded database. */
-    readonly place: string | undefined
+    readonly address: string | undefined
     /** A trivial query with a short deadline; readiness consists only of this (S65). */
     readonly ping: Effect.Effect<void, DatabaseUnavailable>
     /** Status of this process's connection pool. */
@@ -263,7 +263,7 @@ export class Database extends Context.Service<
       const source = yield* (yield* DatabaseSource).open
       let pool = (): PoolStatus => ({ max: 0, inUse: 0, waiting: 0 })
       const listeners = new Set<WriteErrorListener>()
-      const observed: Observed = {
+      const observed: PoolCallbacks = {
         observed: (status) => void (pool = status),
         failed: (error) => {
           const reason = writeErrorOf(error)

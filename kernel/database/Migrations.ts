@@ -39,7 +39,7 @@ export interface Migration {
   readonly checksum: string
 }
 
-interface Applied {
+interface AppliedMigration {
   readonly id: number
   readonly name: string
   readonly checksum: string
@@ -77,7 +77,7 @@ const read = Effect.fnUntraced(function* (owner: string) {
 export const pending = (
   owner: string,
   migrations: ReadonlyArray<Migration>,
-  applied: ReadonlyArray<Applied>
+  applied: ReadonlyArray<AppliedMigration>
 ): Effect.Effect<ReadonlyArray<Migration>, MigrationRefused> =>
   Effect.gen(function* () {
     const byId = new Map(migrations.map((migration) => [migration.id, migration]))
@@ -131,7 +131,7 @@ const runNext = (sql: SqlClient.SqlClient, owner: string, migrations: ReadonlyAr
       yield* sql`create table if not exists ${sql(table)} (
         id integer primary key, name text not null, checksum text not null,
         ran_at timestamptz not null default clock_timestamp())`
-      const applied = yield* sql<Applied>`select id, name, checksum from ${sql(table)} order by id`
+      const applied = yield* sql<AppliedMigration>`select id, name, checksum from ${sql(table)} order by id`
       const [next] = yield* pending(owner, migrations, applied)
       if (next === undefined) return undefined
       const migration = fileOf(next)
@@ -196,7 +196,7 @@ export const pendingCount = Effect.fn("Migrations.pendingCount")(function* (owne
   const table = tableOf(owner)
   const [found] = yield* sql<{ there: boolean }>`select to_regclass(${table}) is not null as there`
   if (found?.there !== true) return undefined
-  const applied = yield* sql<Applied>`select id, name, checksum from ${sql(table)} order by id`
+  const applied = yield* sql<AppliedMigration>`select id, name, checksum from ${sql(table)} order by id`
   return (yield* pending(owner, migrations, applied)).length
 })
 

@@ -78,7 +78,7 @@ const replicaPosition = (sql: SqlClient.SqlClient) =>
     ([row]) => row?.position ?? undefined
   )
 
-interface Opened {
+interface OpenReplica {
   readonly acquirer: Acquirer
   readonly pool: PgClient.PgClient
 }
@@ -105,7 +105,7 @@ export class ReadReplica extends Context.Service<
     const sql = yield* SqlClient.SqlClient
     const owner = yield* Effect.scope
     let status = unknown
-    let opened: Opened | undefined
+    let opened: OpenReplica | undefined
     let samples: ReadonlyArray<Sample> = []
 
     const open = Effect.gen(function* () {

@@ -10,13 +10,13 @@ export const perReadTarget = <A, R>(
   make: (source: ReadTargetName) => Effect.Effect<A, never, R>
 ): Effect.Effect<Effect.Effect<A>, never, R | Scope.Scope> =>
   Effect.map(Effect.context<R | Scope.Scope>(), (services) => {
-    const known = new Map<ReadTargetName, A>()
+    const byTarget = new Map<ReadTargetName, A>()
     return Effect.gen(function* () {
       const source = yield* ReadTarget
-      const before = known.get(source)
+      const before = byTarget.get(source)
       if (before !== undefined) return before
       const made = yield* Effect.provideContext(make(source), services)
-      known.set(source, made)
+      byTarget.set(source, made)
       return made
     })
   })

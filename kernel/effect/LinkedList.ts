@@ -25,31 +25,31 @@ export class LinkedList<A> {
   }
 
   append(one: A): ListNode<A> {
-    const place: ListNode<A> = { value: one, previous: this.#last, next: undefined, isRemoved: false }
-    if (this.#last === undefined) this.#first = place
-    else this.#last.next = place
-    this.#last = place
-    return place
+    const node: ListNode<A> = { value: one, previous: this.#last, next: undefined, isRemoved: false }
+    if (this.#last === undefined) this.#first = node
+    else this.#last.next = node
+    this.#last = node
+    return node
   }
 
   /** False if it was already removed. */
-  remove(place: ListNode<A>): boolean {
-    if (place.isRemoved) return false
-    const { next: after, previous: before } = place
+  remove(node: ListNode<A>): boolean {
+    if (node.isRemoved) return false
+    const { next: after, previous: before } = node
     if (before === undefined) this.#first = after
     else before.next = after
     if (after === undefined) this.#last = before
     else after.previous = before
-    place.isRemoved = true
-    place.previous = undefined
-    place.next = undefined
+    node.isRemoved = true
+    node.previous = undefined
+    node.next = undefined
     return true
   }
 
   /** A copy of all values, independent of later changes. */
   toArray(): ReadonlyArray<A> {
-    const found: Array<A> = []
-    for (let place = this.#first; place !== undefined; place = place.next) found.push(place.value)
-    return found
+    const values: Array<A> = []
+    for (let node = this.#first; node !== undefined; node = node.next) values.push(node.value)
+    return values
   }
 }

@@ -35,8 +35,8 @@ export const shutdownFrom = Effect.fnUntraced(function* (end: Effect.Effect<void
         ended()
         return () => {}
       }
-      const place = listeners.append(ended)
-      return () => void listeners.remove(place)
+      const node = listeners.append(ended)
+      return () => void listeners.remove(node)
     }
   }
   return ending
@@ -57,8 +57,8 @@ export interface DeadlineOptions<out A, out E, out R> {
 interface Wait {
   /** When the wait expires, nanoseconds of the monotonic clock. */
   readonly end: bigint
-  /** Its place in the list of waits; undefined without a deadline. */
-  place: ListNode<Wait> | undefined
+  /** Its node in the list of waits; undefined without a deadline. */
+  node: ListNode<Wait> | undefined
   isOver: boolean
   reported: () => void
 }
@@ -84,9 +84,9 @@ class Deadlines {
   /** Begins a wait now, by the current fiber's clock. */
   readonly begin: Effect.Effect<Wait> = Effect.suspend(() => {
     const end = this.#clock.monotonicTimeNanosUnsafe() + (this.#nanos ?? 0n)
-    const wait: Wait = { end, place: undefined, isOver: false, reported: () => {} }
+    const wait: Wait = { end, node: undefined, isOver: false, reported: () => {} }
     if (this.#nanos === undefined) return Effect.succeed(wait)
-    wait.place = this.#waits.append(wait)
+    wait.node = this.#waits.append(wait)
     if (this.#sleeper !== undefined) return Effect.succeed(wait)
     const sleeper: { fiber?: Fiber.Fiber<void> } = {}
     this.#sleeper = sleeper
@@ -96,8 +96,8 @@ class Deadlines {
     })
   })
 
-  finish({ place }: Wait): void {
-    if (place === undefined || !this.#waits.remove(place) || !this.#waits.isEmpty) return
+  finish({ node }: Wait): void {
+    if (node === undefined || !this.#waits.remove(node) || !this.#waits.isEmpty) return
     this.#sleeper?.fiber?.interruptUnsafe()
     this.#sleeper = undefined
   }
@@ -109,7 +109,7 @@ class Deadlines {
       for (let wait = this.#waits.first; wait !== undefined; wait = this.#waits.first) {
         if (wait.end > now)
           return Effect.flatMap(Effect.sleep(Duration.nanos(wait.end - now)), () => this.#sleep(sleeper))
-        this.#waits.remove(wait.place!)
+        this.#waits.remove(wait.node!)
         wait.isOver = true
         wait.reported()
       }
@@ -125,7 +125,7 @@ type AnyFiber = Fiber.Fiber<unknown, unknown>
  * The running fibers of an owner, and the deadlines they wait for, by clock and length. A process has one clock and a
  * few lengths. In tests there is also the test clock, and the two clocks cannot share deadlines.
  */
-class Owned {
+class OwnedFibers {
   readonly #running = new LinkedList<AnyFiber>()
   readonly #deadlines = new WeakMap<Clock.Clock, Map<number, Deadlines>>()
   #isClosed = false
@@ -133,9 +133,9 @@ class Owned {
   deadlines(clock: Clock.Clock, millis: number): Deadlines {
     let lengths = this.#deadlines.get(clock)
     if (lengths === undefined) this.#deadlines.set(clock, (lengths = new Map()))
-    let known = lengths.get(millis)
-    if (known === undefined) lengths.set(millis, (known = new Deadlines(clock, millis)))
-    return known
+    let deadlines = lengths.get(millis)
+    if (deadlines === undefined) lengths.set(millis, (deadlines = new Deadlines(clock, millis)))
+    return deadlines
   }
 
   /** The returned fiber has begun, and usually ended. */
@@ -143,8 +143,8 @@ class Owned {
     const begun = this.#isClosed ? Effect.interrupt : Effect.interruptible(effect)
     return Effect.map(Effect.forkDetach(begun, { startImmediately: true }), (fiber) => {
       if (fiber.pollUnsafe() !== undefined) return fiber
-      const place = this.#running.append(fiber)
-      fiber.addObserver(() => void this.#running.remove(place))
+      const node = this.#running.append(fiber)
+      fiber.addObserver(() => void this.#running.remove(node))
       return fiber
     })
   }
@@ -156,11 +156,11 @@ class Owned {
   })
 }
 
-const owners = new WeakMap<Scope.Scope, Owned>()
+const owners = new WeakMap<Scope.Scope, OwnedFibers>()
 
-const own = (owner: Scope.Scope): Effect.Effect<Owned> =>
+const own = (owner: Scope.Scope): Effect.Effect<OwnedFibers> =>
   Effect.suspend(() => {
-    const owned = new Owned()
+    const owned = new OwnedFibers()
     owners.set(owner, owned)
     return Effect.as(Scope.addFinalizer(owner, owned.close), owned)
   })
@@ -201,7 +201,7 @@ const answerOf = <A, E, R>(exit: Exit.Exit<A, E>, late: Effect.Effect<A, E, R>):
 const waitFor = Effect.fnUntraced(function* <A, E, R>(
   fiber: Fiber.Fiber<A, E>,
   { onTimeout: late, onAbandon: left, timeout: longest, cancelOn: until }: DeadlineOptions<A, E, R>,
-  owned: Owned,
+  owned: OwnedFibers,
   restore: Restore
 ): Effect.fn.Return<A, E, R> {
   const leave = () => {
@@ -231,7 +231,7 @@ export const withDeadline = <A, E, R>(
   patience: DeadlineOptions<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.uninterruptibleMask((restore) => {
-    const bounded = (owned: Owned) =>
+    const bounded = (owned: OwnedFibers) =>
       Effect.flatMap(owned.run(effect), (fiber): Effect.Effect<A, E, R> => {
         const exit = fiber.pollUnsafe()
         return exit === undefined ? waitFor(fiber, patience, owned, restore) : answerOf(exit, patience.onTimeout)

@@ -66,8 +66,8 @@ const makeProbe = Effect.gen(function* () {
     },
     onFailure: (error) => {
       failures += 1
-      const known = writeErrorOf(error)
-      if (known !== undefined) return set(known)
+      const writeError = writeErrorOf(error)
+      if (writeError !== undefined) return set(writeError)
       if (failures < failuresMin && failure === undefined) return Effect.void
       return set(
         error._tag === "TimeoutError"
@@ -85,10 +85,10 @@ const makeProbe = Effect.gen(function* () {
   })
 
   const recheck = Effect.gen(function* () {
-    const asked = yield* monotonicMillis
+    const requestedAt = yield* monotonicMillis
     yield* one.withPermits(1)(
       Effect.gen(function* () {
-        if (failure === undefined || probedAt > asked) return
+        if (failure === undefined || probedAt > requestedAt) return
         yield* Effect.sleep(Math.max(0, probedAt + againMillis - (yield* monotonicMillis)))
         yield* probe
       })
@@ -101,7 +101,7 @@ const makeProbe = Effect.gen(function* () {
     recheck: Effect.suspend(() =>
       failure === undefined ? Effect.void : Effect.ignore(Effect.timeout(recheck, requestWait))
     ),
-    note: (found: string) => (failure === undefined ? set(found) : Effect.void)
+    note: (reason: string) => (failure === undefined ? set(reason) : Effect.void)
   }
 })
 
@@ -131,12 +131,12 @@ export class WriteProbe extends Context.Service<
         every: Effect.sync(() => (probe.problem() !== undefined ? everyFaulty : isTimed ? every : Duration.infinity)),
         turn: probe.turn
       })
-      yield* database.onWriteError((found) => Effect.andThen(probe.note(found), wake))
+      yield* database.onWriteError((reason) => Effect.andThen(probe.note(reason), wake))
       yield* (yield* Health).register(
         "database",
         Effect.sync(() => {
-          const found = known()
-          return found === undefined ? { state: "ready" as const } : { state: "degraded" as const, detail: found }
+          const detail = known()
+          return detail === undefined ? { state: "ready" as const } : { state: "degraded" as const, detail }
         })
       )
       return WriteProbe.of({

@@ -12,9 +12,9 @@ export const watchDisk = Effect.fnUntraced(function* (reserveBytes: number) {
   const reading = yield* DiskSpace
   let problem: string | undefined
   const read = Effect.gen(function* () {
-    const found = yield* reading
+    const space = yield* reading
     const before = problem
-    problem = found === undefined ? undefined : diskProblem(found, reserveBytes)
+    problem = space === undefined ? undefined : diskProblem(space, reserveBytes)
     if (before === undefined && problem !== undefined) yield* Effect.logError(`settling is busy: ${problem}`)
     if (before !== undefined && problem === undefined) yield* Effect.logInfo("the disk has enough free space again")
   })

@@ -108,8 +108,8 @@ const decodeEnvelope = Schema.decodeUnknownEffect(JsonRpcAnswer)
 const makeReaders = () => {
   const readers = new Map<unknown, (value: unknown) => Effect.Effect<unknown, Schema.SchemaError>>()
   return <A>(answer: Schema.Codec<A, any>): ((value: unknown) => Effect.Effect<A, Schema.SchemaError>) => {
-    const known = readers.get(answer)
-    if (known !== undefined) return known as never
+    const cached = readers.get(answer)
+    if (cached !== undefined) return cached as never
     const reader = Schema.decodeUnknownEffect(answer)
     readers.set(answer, reader)
     return reader
@@ -262,21 +262,21 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
    * Configured order; endpoints off the selected head come after the others, then endpoints that contradicted others,
    * then recently failed ones.
    */
-  const places = options.urls.map((url, place) => ({ url, place, rank: 0 }))
+  const unranked = options.urls.map((url, position) => ({ url, position, rank: 0 }))
   const ordered = Effect.map(Clock.monotonicTimeNanos, (now) => {
     // A single endpoint needs no ordering.
-    if (places.length === 1) return places
-    const rank = (url: string, place: number) =>
-      (badUntil.get(url) ?? 0n) > now ? 3 : isDistrusted(place, now) ? 2 : unfit.has(place) ? 1 : 0
+    if (unranked.length === 1) return unranked
+    const rank = (url: string, position: number) =>
+      (badUntil.get(url) ?? 0n) > now ? 3 : isDistrusted(position, now) ? 2 : unfit.has(position) ? 1 : 0
     return options.urls
-      .map((url, place) => ({ url, place, rank: rank(url, place) }))
-      .sort((a, b) => a.rank - b.rank || a.place - b.place)
+      .map((url, position) => ({ url, position, rank: rank(url, position) }))
+      .sort((a, b) => a.rank - b.rank || a.position - b.position)
   })
 
   const askWhich: Endpoints["askWhich"] = (method, params, answer) => {
     const round = Effect.map(ordered, (endpoints) =>
-      endpoints.map(({ place, url }) => ({
-        ask: Effect.map(attempt(url, method, params, answer), (said) => ({ answer: said, endpoint: place })),
+      endpoints.map(({ position, url }) => ({
+        ask: Effect.map(attempt(url, method, params, answer), (said) => ({ answer: said, endpoint: position })),
         slow: setBad(url, penaltyMillis)
       }))
     )
@@ -291,7 +291,7 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
     setUnfit: (endpoints) => {
       unfit = endpoints
     },
-    order: Effect.map(ordered, (endpoints) => endpoints.map(({ place }) => place)),
+    order: Effect.map(ordered, (endpoints) => endpoints.map(({ position }) => position)),
     distrust,
     distrusted
   }

@@ -125,7 +125,7 @@ interface LedgerReads {
    * Channels, each with the nonce of the authorization that it carries, all as of one ledger, in the requested order.
    * At most 100.
    */
-  readonly snapshots: (asked: ReadonlyArray<SnapshotQuery>) => Effect.Effect<
+  readonly snapshots: (queries: ReadonlyArray<SnapshotQuery>) => Effect.Effect<
     {
       readonly latestLedger: number
       readonly snapshots: ReadonlyArray<SnapshotAnswer>

@@ -25,21 +25,21 @@ export class CallError extends Data.TaggedError("CallError")<{
   readonly retryAfterMillis: number
 }> {}
 
-export interface Asked<A> {
+export interface EndpointCall<A> {
   readonly ask: Effect.Effect<A, CallError>
   /** Called when an endpoint had not answered yet and the next one was called. */
   readonly slow: Effect.Effect<void>
 }
 
 /** Calls one after another until one answers; a slow endpoint may still win. */
-const inTurn = <A>(asked: ReadonlyArray<Asked<A>>, patience: Duration.Duration): Effect.Effect<A, CallError> => {
-  const [first, ...others] = asked
+const inTurn = <A>(calls: ReadonlyArray<EndpointCall<A>>, patience: Duration.Duration): Effect.Effect<A, CallError> => {
+  const [first, ...others] = calls
   if (others.length === 0) return first!.ask
   return Effect.scoped(firstOr(first!, inTurn(others, patience), patience))
 }
 
 const firstOr = Effect.fnUntraced(function* <A>(
-  first: Asked<A>,
+  first: EndpointCall<A>,
   next: Effect.Effect<A, CallError>,
   patience: Duration.Duration
 ) {
@@ -71,13 +71,13 @@ const pauses = (startedAt: bigint, millis: number) =>
  * first failure, so a call without a failure, as nearly all are, costs nothing extra.
  */
 export const askEndpoints = <A>(
-  round: Effect.Effect<ReadonlyArray<Asked<A>>>,
+  round: Effect.Effect<ReadonlyArray<EndpointCall<A>>>,
   timeout: Duration.Duration
 ): Effect.Effect<A, LedgerUnavailable> =>
   Effect.flatMap(Clock.monotonicTimeNanos, (startedAt) => {
     const millis = Duration.toMillis(timeout)
     const patience = Duration.millis(Math.min(millis / slowShare, slowMillisMax))
-    const once = Effect.flatMap(round, (asked) => inTurn(asked, patience))
+    const once = Effect.flatMap(round, (calls) => inTurn(calls, patience))
     const again = (error: CallError) => {
       let failed: CallError | undefined = error
       const next = Effect.suspend(() => {

@@ -6,12 +6,12 @@ import { reconciler } from "../actor/Actor.ts"
 import { Health, type HealthReport } from "../health/Health.ts"
 import { checkEndpoints, type LedgerRpcOptions } from "./makeLedgerRpc.ts"
 
-type Checked = { readonly endpoint: number; readonly state: string }
+type EndpointState = { readonly endpoint: number; readonly state: string }
 
 /**
  * The problem, its consequence, the remedy; an endpoint is identified by position, since its address may hold a key.
  */
-const sentenceOf = (wrong: ReadonlyArray<Checked>, all: number): string => {
+const sentenceOf = (wrong: ReadonlyArray<EndpointState>, all: number): string => {
   const which = wrong.map(({ endpoint, state }) => `endpoint ${endpoint + 1} of ${all} is ${state}`).join(", ")
   const follows = wrong.length === all ? "settle is busy until one is usable" : "the others are used"
   const isWrong = wrong.some(({ state }) => state !== "unreachable")

@@ -220,8 +220,8 @@ export const selectHead = (belief: HeadState, polled: HeadObservations): HeadUpd
   const rival = second.length === 0 ? belief.competingHead : competingHeadIn(belief, polled)
   if (rival !== undefined && belief.competingHead !== undefined && rival.sequence > belief.competingHead.sequence)
     return { state: headAt(rival, at), change: "moved" }
-  const kept = rival === undefined ? undefined : (belief.competingHead ?? rival)
-  const keep = (changed: Partial<HeadState>): HeadState => ({ ...belief, competingHead: kept, ...changed })
+  const competingHead = rival === undefined ? undefined : (belief.competingHead ?? rival)
+  const keep = (changed: Partial<HeadState>): HeadState => ({ ...belief, competingHead, ...changed })
   const next = by("next")
   if (next !== undefined)
     return {

@@ -35,9 +35,9 @@ const keysOf = ({ channel, nonce }: SnapshotQuery) => ({
 })
 
 /** The keys of channels and nonces, without duplicates. */
-export const snapshotKeys = (asked: ReadonlyArray<SnapshotQuery>): ReadonlyArray<string> => [
+export const snapshotKeys = (queries: ReadonlyArray<SnapshotQuery>): ReadonlyArray<string> => [
   ...new Set(
-    asked.flatMap((query) => {
+    queries.flatMap((query) => {
       const { account, nonce } = keysOf(query)
       return nonce === undefined ? [account] : [account, nonce]
     })
@@ -48,12 +48,12 @@ type Entries = NonNullable<(typeof GetLedgerEntries.Type)["entries"]>
 
 /** The entries of each channel and nonce, in the requested order; or the reason why they are not credible. */
 export const readSnapshots = (
-  asked: ReadonlyArray<SnapshotQuery>,
+  queries: ReadonlyArray<SnapshotQuery>,
   entries: Entries
 ): ReadonlyArray<SnapshotAnswer> | string => {
   const byKey = new Map(entries.map((entry) => [entry.key, entry]))
-  const found: Array<SnapshotAnswer> = []
-  for (const query of asked) {
+  const answers: Array<SnapshotAnswer> = []
+  for (const query of queries) {
     const keys = keysOf(query)
     const entry = byKey.get(keys.account)
     const data = decodeWith(xdr.LedgerEntryData.schema, entry?.xdr)
@@ -61,10 +61,10 @@ export const readSnapshots = (
     if (entry !== undefined && account?.address !== query.channel) return "an entry that is not the account"
     const used = keys.nonce === undefined ? undefined : byKey.get(keys.nonce)
     if (used !== undefined && used.lastModifiedLedgerSeq === undefined) return "a nonce without the ledger of its use"
-    found.push({
+    answers.push({
       sequence: account?.sequence,
       nonce: keys.nonce === undefined ? "unknown" : (used?.lastModifiedLedgerSeq ?? "unspent")
     })
   }
-  return found
+  return answers
 }

@@ -48,7 +48,7 @@ const scanPageMax = 100
 const scanPagesMax = 20
 
 /** Inputs for recomputing a hash. */
-interface Hashing {
+interface HashInputs {
   readonly crypto: Crypto["Service"]
   readonly networkId: Uint8Array
 }
@@ -138,7 +138,7 @@ const makeSend = ({ once }: Endpoints) =>
 
 /** The content of an included transaction, or the reason why it is not credible. */
 const readIncluded = (
-  { crypto, networkId }: Hashing,
+  { crypto, networkId }: HashInputs,
   answer: IncludedAnswer,
   isAboutThem: (hashes: { readonly innerHash: string; readonly outerHash: string }) => boolean
 ) => {
@@ -170,7 +170,7 @@ const readIncluded = (
 }
 
 /** Transactions by their hash, and scans of ledgers for them. */
-const makeTransactions = ({ askWhich }: Pick<Endpoints, "askWhich">, hashing: Hashing) => {
+const makeTransactions = ({ askWhich }: Pick<Endpoints, "askWhich">, hashing: HashInputs) => {
   const transaction = Effect.fnUntraced(function* (hash: string) {
     const { answer, endpoint } = yield* askWhich("getTransaction", { hash }, Wire.GetTransaction)
     const { latestLedger, oldestLedger } = answer
@@ -227,20 +227,20 @@ const makeTransactions = ({ askWhich }: Pick<Endpoints, "askWhich">, hashing: Ha
 const makeEntries = ({ ask, askWhich }: Pick<Endpoints, "ask" | "askWhich">) => {
   const accounts = Effect.fnUntraced(function* (addresses: ReadonlyArray<string>) {
     const answer = yield* ask("getLedgerEntries", { keys: addresses.map(accountKey) }, Wire.GetLedgerEntries)
-    const found = new Map<string, LedgerAccount>()
+    const byAddress = new Map<string, LedgerAccount>()
     for (const entry of answer.entries ?? []) {
       const data = decodeWith(xdr.LedgerEntryData.schema, entry.xdr)
       const account = data === undefined ? undefined : readAccount(data)
       if (account === undefined) return yield* contradiction("getLedgerEntries", "an entry that is not an account")
       found.set(account.address, account)
     }
-    return { latestLedger: answer.latestLedger, accounts: found }
+    return { latestLedger: answer.latestLedger, accounts: byAddress }
   })
 
-  const snapshots = Effect.fnUntraced(function* (asked: ReadonlyArray<SnapshotQuery>) {
-    const keys = snapshotKeys(asked)
+  const snapshots = Effect.fnUntraced(function* (queries: ReadonlyArray<SnapshotQuery>) {
+    const keys = snapshotKeys(queries)
     const { answer, endpoint } = yield* askWhich("getLedgerEntries", { keys }, Wire.GetLedgerEntries)
-    const read = readSnapshots(asked, answer.entries ?? [])
+    const read = readSnapshots(queries, answer.entries ?? [])
     if (typeof read === "string") return yield* contradiction("getLedgerEntries", read)
     return { latestLedger: answer.latestLedger, snapshots: read, endpoint }
   })
@@ -267,10 +267,10 @@ const makeEntries = ({ ask, askWhich }: Pick<Endpoints, "ask" | "askWhich">) => 
 
   const contractData = Effect.fnUntraced(function* (keys: ReadonlyArray<string>) {
     const answer = yield* ask("getLedgerEntries", { keys }, Wire.GetLedgerEntries)
-    const asked = new Set(keys)
+    const requestedKeys = new Set(keys)
     const values = new Map<string, Value>()
     for (const entry of answer.entries ?? []) {
-      const data = asked.has(entry.key) ? decodeWith(xdr.LedgerEntryData.schema, entry.xdr) : undefined
+      const data = requestedKeys.has(entry.key) ? decodeWith(xdr.LedgerEntryData.schema, entry.xdr) : undefined
       const value = data === undefined ? undefined : readContractData(data)
       // The entry itself contains its key: an answer with another key would be another channel's state.
       if (value?.key !== entry.key) return yield* contradiction("getLedgerEntries", "an entry that was not asked for")
@@ -287,7 +287,11 @@ const makeEntries = ({ ask, askWhich }: Pick<Endpoints, "ask" | "askWhich">) => 
 }
 
 /** Each endpoint's own answers. */
-const makeReaders = ({ at }: Endpoints, { urls }: LedgerRpcOptions, hashing: Hashing): ReadonlyArray<EndpointReader> =>
+const makeReaders = (
+  { at }: Endpoints,
+  { urls }: LedgerRpcOptions,
+  hashing: HashInputs
+): ReadonlyArray<EndpointReader> =>
   urls.map((url, endpoint) => {
     const askWhich: Endpoints["askWhich"] = (method, params, answer) =>
       Effect.map(at(url, method, params, answer), (said) => ({ answer: said, endpoint }))
@@ -305,7 +309,9 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
     others: (but) =>
       readers.length === 1
         ? Effect.succeed([])
-        : Effect.map(endpoints.order, (places) => places.flatMap((place) => (place === but ? [] : readers[place]!))),
+        : Effect.map(endpoints.order, (positions) =>
+            positions.flatMap((position) => (position === but ? [] : readers[position]!))
+          ),
     ...{ distrust: endpoints.distrust, distrusted: endpoints.distrusted },
     ...makeLatest(endpoints, options),
     ...makeTransactions(endpoints, hashing),

@@ -13,10 +13,10 @@ export const readHeader = (ask: Endpoints["ask"]) =>
   Effect.fnUntraced(function* (sequence: number) {
     const question = { startLedger: sequence, pagination: { limit: 1 } }
     const { ledgers } = yield* ask("getLedgers", question, Wire.GetLedgers)
-    const found = ledgers?.[0]
-    const entry = decodeWith(xdr.LedgerHeaderHistoryEntry.schema, found?.headerXdr)
-    if (found?.sequence !== sequence || entry === undefined)
+    const ledger = ledgers?.[0]
+    const entry = decodeWith(xdr.LedgerHeaderHistoryEntry.schema, ledger?.headerXdr)
+    if (ledger?.sequence !== sequence || entry === undefined)
       return yield* new LedgerUnavailable({ operation: "getLedgers", message: "the answer is not for this ledger" })
     const isFirst = sequence <= firstLedgers || entry.header.previousLedgerHash.every((byte) => byte === 0)
-    return { hash: found.hash, isFirst }
+    return { hash: ledger.hash, isFirst }
   })

@@ -23,12 +23,12 @@ export const readHoldings = <E>(ask: (keys: ReadonlyArray<string>) => Effect.Eff
     if (asset === undefined) return Option.none()
     const keys = new Map(addresses.map((address) => [address, holdingKey(contract, asset, address)]))
     const entries = yield* ask([...keys.values()].filter((key) => key !== undefined))
-    const found = new Map<string, Holding>()
+    const holdingByAddress = new Map<string, Holding>()
     for (const [address, key] of keys) {
       const entry = entries.find((one) => one.key === key)
       const data = decodeWith(xdr.LedgerEntryData.schema, entry?.xdr)
       const holding = key === undefined ? unbounded : data === undefined ? undefined : readHolding(data)
-      if (holding !== undefined) found.set(address, holding)
+      if (holding !== undefined) holdingByAddress.set(address, holding)
     }
-    return Option.some(found)
+    return Option.some(holdingByAddress)
   })

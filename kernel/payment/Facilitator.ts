@@ -51,10 +51,10 @@ const settleCovered = (
   undecided: Effect.Effect<SettleAnswer>
 ): Effect.Effect<SettleAnswer> =>
   covered.pipe(
-    Effect.map((found): SettleAnswer =>
-      isRefusal(found)
-        ? refuse(found)
-        : { _tag: "Settled", payer: found.payer, transaction: "", amount: found.amount, extra: found.extra }
+    Effect.map((result): SettleAnswer =>
+      isRefusal(result)
+        ? refuse(result)
+        : { _tag: "Settled", payer: result.payer, transaction: "", amount: result.amount, extra: result.extra }
     ),
     Effect.catch((error) => Effect.andThen(logPaymentError(error), undecided))
   )

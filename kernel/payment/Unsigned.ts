@@ -2,7 +2,7 @@
 // (`Scheme.unsigned`); the layout is fixed, so a client builds the same bytes from its own terms and compares. Pure.
 import { accountOf } from "../stellar/Address.ts"
 import { type AuthEntry, addressEntry, type Invocation } from "../stellar/AuthEntry.ts"
-import { callOperation, encodeOperation, type Invoked } from "../stellar/ContractCall.ts"
+import { callOperation, encodeOperation, type InvokeArgs } from "../stellar/ContractCall.ts"
 import { simulationEnvelope } from "../stellar/Envelope.ts"
 import { voidValue } from "../stellar/Value.ts"
 
@@ -31,7 +31,7 @@ export interface SignedBeside {
 
 export interface Unsigned {
   /** The contract call of the envelope. */
-  readonly invoked: Invoked
+  readonly invoked: InvokeArgs
   /** The payer's authorization, unsigned. */
   readonly entry: AuthEntry
   /** Values that a client needs to build the same bytes, in addition to its terms and the entry's nonce and expiry. */
@@ -53,5 +53,5 @@ export const unsignedEntry = ({ expiresLedger, nonce, payer }: UnsignedOrder, in
  * Base64 of the envelope around a call: the all-zero source, fee 100, sequence 1, no condition, no memo, no resource
  * data, no signature. Without entries a simulation records the required ones.
  */
-export const unsignedEnvelope = (invoked: Invoked, auth: ReadonlyArray<AuthEntry>): string =>
+export const unsignedEnvelope = (invoked: InvokeArgs, auth: ReadonlyArray<AuthEntry>): string =>
   simulationEnvelope(accountOf(nullAccount), encodeOperation(callOperation(invoked, auth)))

@@ -2,7 +2,7 @@
 // `settle/existing.ts` finds the stored settlement and decides which caller may receive its success (rules 2).
 import { Option } from "effect"
 import type { BudgetReset } from "../budget/Budget.ts"
-import type { Adopted } from "../settlement/follower/adopt.ts"
+import type { AdoptionResult } from "../settlement/follower/adopt.ts"
 import { spentText } from "../settlement/state/outcomes.ts"
 import type { SettlementRecord } from "../settlement/store/Settlements.ts"
 import type { SettleAnswer } from "./Answer.ts"
@@ -73,7 +73,7 @@ export const internalError: Refusal = refusal("internal_error", "the payment cou
 export const unsupportedScheme: Refusal = refusal("unsupported_scheme", "no such scheme is served here")
 
 /** The answer for an authorization that was used or has expired, without a stored settlement here. */
-export const unadopted = (refused: Refusal, adopted: Adopted | undefined): Refusal => {
+export const unadopted = (refused: Refusal, adopted: AdoptionResult | undefined): Refusal => {
   const spent = (message: string) => refusal("settle_ledger_authorization_spent", message, refused.payer)
   switch (adopted?._tag) {
     case "Elsewhere":

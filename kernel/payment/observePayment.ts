@@ -23,15 +23,15 @@ const observing = (extension: Extension, observation: PaymentObservation) =>
     (cause) => Effect.as(Effect.logError(`extension ${extension.key} failed`, cause), processing)
   )
 
-interface Observing {
+interface RunningObservation {
   readonly sentKey: string
   readonly fiber: Fiber.Fiber<ExtensionOutcome>
 }
 
-const hasEnded = ({ fiber }: Observing): boolean => fiber.pollUnsafe() !== undefined
+const hasEnded = ({ fiber }: RunningObservation): boolean => fiber.pollUnsafe() !== undefined
 
 /** Its result, if it has completed. */
-const outcomeOf = ({ fiber }: Observing): ExtensionOutcome => {
+const outcomeOf = ({ fiber }: RunningObservation): ExtensionOutcome => {
   const exit = fiber.pollUnsafe()
   return exit?._tag === "Success" ? exit.value : processing
 }
@@ -42,21 +42,21 @@ const observe = Effect.fnUntraced(function* (
   scope: Scope.Scope
 ) {
   const outcomes: Record<string, ExtensionOutcome> = {}
-  const running: Array<Observing> = []
+  const running: Array<RunningObservation> = []
   const now = yield* Clock.currentTimeMillis
   for (const [key, { isDropped, sentKey }] of observation.payment.extensions)
     if (isDropped === true && extensions.isKnown(key)) outcomes[sentKey] = invalid
   for (const [key, { isDropped, sentKey }] of observation.payment.extensions) {
     const extension = isDropped === true ? Option.none() : extensions.find(key)
     if (Option.isNone(extension)) continue
-    let known: ExtensionOutcome | undefined
+    let recalled: ExtensionOutcome | undefined
     try {
-      known = extension.value.recall?.(observation, now)
+      recalled = extension.value.recall?.(observation, now)
     } catch (defect) {
       yield* Effect.logError(`extension ${key} failed to recall`, defect)
     }
-    if (known !== undefined) {
-      outcomes[sentKey] = known
+    if (recalled !== undefined) {
+      outcomes[sentKey] = recalled
       continue
     }
     const observed = observing(extension.value, observation)

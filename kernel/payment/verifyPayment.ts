@@ -52,8 +52,8 @@ export const makeVerifyPayment = Effect.gen(function* () {
   ) {
     const refused = refuseObjection(objection, payer)
     if (objection._tag === "Busy") return refused
-    const found = verifyKnown(payment, yield* read(payment, scheme))
-    return found === "New" ? refused : found === "Open" ? validFor(refused) : found
+    const existing = verifyKnown(payment, yield* read(payment, scheme))
+    return existing === "New" ? refused : existing === "Open" ? validFor(refused) : existing
   })
 
   return Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
@@ -73,8 +73,8 @@ export const makeVerifyPayment = Effect.gen(function* () {
     }
     const isRepeatable = (scheme.formerKeys?.(payment) ?? []).length > 0
     if (!isOver(checked) && !isRepeatable) return checked
-    const found = verifyKnown(payment, yield* read(payment, scheme))
-    if (found !== "New") return found === "Open" ? validFor(checked) : found
+    const existing = verifyKnown(payment, yield* read(payment, scheme))
+    if (existing !== "New") return existing === "Open" ? validFor(checked) : existing
     if (!isOver(checked)) return checked
     const lost = yield* adoption.find(payment, scheme, checked)
     // Another request may have stored it while this one searched.

@@ -15,7 +15,7 @@ export interface Nonce {
 export type NonceUse = "none" | "same" | "other"
 
 /** The payment that a settlement recorded. */
-export interface Promised {
+export interface PromisedPayment {
   readonly scheme: string
   readonly authorizationKey: string
   readonly payer: string
@@ -35,10 +35,10 @@ export class Authorizations extends Context.Service<
   Authorizations,
   {
     /** `none` if only the recorded transaction can move the money. Undefined if the scheme is not registered now. */
-    readonly nonceOf: (promised: Promised) => Nonce | "none" | undefined
+    readonly nonceOf: (promised: PromisedPayment) => Nonce | "none" | undefined
     /** Pure; the operation is XDR. */
-    readonly useIn: (promised: Promised, operationXdr: Uint8Array) => NonceUse
+    readonly useIn: (promised: PromisedPayment, operationXdr: Uint8Array) => NonceUse
     /** The amounts that a successful transaction moved, if it made the promised transfer. */
-    readonly movementIn: (promised: Promised, executed: ExecutedTransaction) => AmountsMoved | undefined
+    readonly movementIn: (promised: PromisedPayment, executed: ExecutedTransaction) => AmountsMoved | undefined
   }
 >()("tollkeeper/settlement/Authorizations") {}

@@ -9,7 +9,7 @@ import { Crypto } from "../platform/Crypto.ts"
 import { conditionsOf, hashSignerOf, sameBytes, type Transaction } from "../stellar/Envelope.ts"
 
 /** A payment with its owner. */
-export interface Owned {
+export interface OwnedPayment {
   readonly network: string
   readonly owner: string
   /** The payment's fingerprint; it contains no line break. */
@@ -21,7 +21,10 @@ type Hashes = Pick<Crypto["Service"], "hmacSha256" | "sha256">
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 /** The tag of the former version, in the transaction's minimum time: 30 bits, without a key. */
-export const formerTag = (crypto: Pick<Hashes, "sha256">, { fingerprint, owner }: Omit<Owned, "network">): bigint => {
+export const formerTag = (
+  crypto: Pick<Hashes, "sha256">,
+  { fingerprint, owner }: Omit<OwnedPayment, "network">
+): bigint => {
   const hash = crypto.sha256(bytesOf(`tollkeeper owner\n${owner}\n${fingerprint}`))
   const bits = new DataView(hash.buffer, hash.byteOffset).getUint32(0) >>> 2
   return BigInt(bits === 0 ? 1 : bits)
@@ -32,7 +35,7 @@ export const ownerTagsOf = (
   keys: readonly [Uint8Array, ...ReadonlyArray<Uint8Array>],
   crypto: Hashes
 ): OwnerTags["Service"] => {
-  const preimageOf = (key: Uint8Array, { fingerprint, network, owner }: Owned): Uint8Array =>
+  const preimageOf = (key: Uint8Array, { fingerprint, network, owner }: OwnedPayment): Uint8Array =>
     crypto.hmacSha256(key, bytesOf(`tollkeeper owner\n${network}\n${fingerprint}\n${owner}`))
   return {
     preimageFor: (owned) => preimageOf(keys[0], owned),
@@ -49,9 +52,9 @@ export class OwnerTags extends Context.Service<
   OwnerTags,
   {
     /** 32 bytes; the transaction's hash signer is their SHA-256. */
-    readonly preimageFor: (owned: Owned) => Uint8Array
+    readonly preimageFor: (owned: OwnedPayment) => Uint8Array
     /** False without a tag. */
-    readonly isTaggedFor: (transaction: Transaction, owned: Owned) => boolean
+    readonly isTaggedFor: (transaction: Transaction, owned: OwnedPayment) => boolean
   }
 >()("tollkeeper/settlement/OwnerTags") {
   static readonly layer = Layer.effect(

@@ -108,10 +108,10 @@ const makeHouse = Effect.gen(function* () {
   const vault = yield* Vault
   const crypto = yield* Crypto
   const network = yield* Network
-  let known = houseOf(vault.accounts(), crypto, network)
+  let house = houseOf(vault.accounts(), crypto, network)
   return () => {
     const accounts = vault.accounts()
-    return known.vault === accounts ? known : (known = houseOf(accounts, crypto, network))
+    return house.vault === accounts ? house : (house = houseOf(accounts, crypto, network))
   }
 })
 
@@ -344,8 +344,9 @@ const conditionError = (transaction: Transaction, signer?: Uint8Array): string |
   const conditions = conditionsOf(transaction)
   if (conditions === undefined || !ledgerMaxOf(transaction)) return "a channel's transaction without a ledger bound"
   const { extraSigners, minSeqAge, minSeqLedgerGap, minSeqNum } = conditions
-  const asked = hashSignerOf(transaction)
-  const isSigned = signer === undefined ? extraSigners.length === 0 : asked !== undefined && sameBytes(asked, signer)
+  const hashSigner = hashSignerOf(transaction)
+  const isSigned =
+    signer === undefined ? extraSigners.length === 0 : hashSigner !== undefined && sameBytes(hashSigner, signer)
   const plain = isSigned && minSeqNum == null && BigInt(minSeqAge) === 0n && minSeqLedgerGap === 0
   return plain ? undefined : "a channel's transaction with further conditions"
 }

@@ -96,8 +96,8 @@ class Holders {
   assure: Accounts["assure"] = Effect.suspend(() => {
     const newest = new Map<string, RemoteAccount>()
     for (const account of this.#remote) {
-      const known = newest.get(account.machine)
-      if (known === undefined || account.signedAt() > known.signedAt()) newest.set(account.machine, account)
+      const newestKey = newest.get(account.machine)
+      if (newestKey === undefined || account.signedAt() > newestKey.signedAt()) newest.set(account.machine, account)
     }
     return Effect.forEach(newest.values(), ({ assure }) => assure, { concurrency: 4, discard: true })
   })

@@ -23,7 +23,7 @@ import {
   callOperation,
   encodeInvoked,
   encodeOperation,
-  type Invoked,
+  type InvokeArgs,
   invokedBy
 } from "../stellar/ContractCall.ts"
 import { type Operation, sameBytes } from "../stellar/Envelope.ts"
@@ -40,7 +40,7 @@ export interface SponsoredCall {
 const isAddress = (value: Value | undefined, address: string): boolean => addressOf(value) === address
 
 /** The same call with an empty value at one position. */
-const without = (call: Invoked, position: number): Invoked => ({
+const without = (call: InvokeArgs, position: number): InvokeArgs => ({
   ...call,
   args: call.args.map((argument, index) => (index === position ? voidValue : argument))
 })
@@ -52,9 +52,9 @@ const beginningOf = (key: Uint8Array): number => (key[0]! | (key[1]! << 8) | (ke
 const byBeginning = new WeakMap<ReadonlyArray<Uint8Array>, ReadonlyMap<number, ReadonlyArray<Uint8Array>>>()
 
 const keysByBeginning = (keys: ReadonlyArray<Uint8Array>) => {
-  const known = byBeginning.get(keys) ?? Map.groupBy(keys, beginningOf)
-  byBeginning.set(keys, known)
-  return known
+  const keysOfBeginning = byBeginning.get(keys) ?? Map.groupBy(keys, beginningOf)
+  byBeginning.set(keys, keysOfBeginning)
+  return keysOfBeginning
 }
 
 /**
@@ -62,13 +62,13 @@ const keysByBeginning = (keys: ReadonlyArray<Uint8Array>) => {
  * can hide a key.
  */
 export const holdsAny = (bytes: Uint8Array, keys: ReadonlyArray<Uint8Array>): boolean => {
-  const known = keysByBeginning(keys)
+  const byFirstBytes = keysByBeginning(keys)
   let four = 0
   for (let end = 0; end < bytes.length; end++) {
     four = ((four >>> 8) | (bytes[end]! << 24)) >>> 0
     const at = end - 3
     if (at < 0 || at + 32 > bytes.length) continue
-    if (known.get(four)?.some((key) => sameBytes(bytes.subarray(at, at + 32), key)) === true) return true
+    if (byFirstBytes.get(four)?.some((key) => sameBytes(bytes.subarray(at, at + 32), key)) === true) return true
   }
   return false
 }
@@ -77,7 +77,7 @@ export const holdsAny = (bytes: Uint8Array, keys: ReadonlyArray<Uint8Array>): bo
  * Another party's authorization, without the argument that may be the sponsor in the same function. A function may have
  * others sign fewer arguments, or in another order: then the only argument that equals the sponsor is left out.
  */
-const othersBytes = (entry: AuthEntry, call: Invoked, position: number): Uint8Array => {
+const othersBytes = (entry: AuthEntry, call: InvokeArgs, position: number): Uint8Array => {
   const authorized = authorizedCall(entry.rootInvocation)
   const same =
     authorized !== undefined &&
@@ -94,7 +94,7 @@ const othersBytes = (entry: AuthEntry, call: Invoked, position: number): Uint8Ar
 
 /** The error of an operation that names one of our accounts anywhere else than at that argument and its copies. */
 const namingError = (
-  call: Invoked,
+  call: InvokeArgs,
   others: ReadonlyArray<AuthEntry>,
   position: number,
   ourKeys: ReadonlyArray<Uint8Array>
@@ -150,7 +150,7 @@ export const withEntry = (operation: Operation, entry: AuthEntry): Operation =>
  */
 const isOwn = (
   entry: AuthEntry,
-  call: Invoked,
+  call: InvokeArgs,
   sponsor: string,
   crypto: Crypto["Service"],
   networkId: Uint8Array

@@ -13,8 +13,8 @@ const textsOf = (name: string, encode: (bytes: Uint8Array) => string): ((bytes: 
   const texts = new LruCache<string, string>({ name, capacity: textsMax })
   return (bytes) => {
     const id = String.fromCharCode.apply(undefined, bytes as unknown as Array<number>)
-    const known = texts.get(id)
-    if (known !== undefined) return known
+    const cachedText = texts.get(id)
+    if (cachedText !== undefined) return cachedText
     const made = encode(bytes)
     texts.set(id, made)
     return made

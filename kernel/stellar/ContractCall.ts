@@ -9,7 +9,7 @@ import { bytesRead, readXdr } from "./readXdr.ts"
 import { symbolText, type Value } from "./Value.ts"
 
 /** A contract, a function and its arguments, as in the XDR. */
-export type Invoked = xdr.InvokeContractArgsWire
+export type InvokeArgs = xdr.InvokeContractArgsWire
 
 export interface ContractCall {
   readonly operation: Operation
@@ -18,7 +18,7 @@ export interface ContractCall {
   readonly functionName: string
   readonly args: ReadonlyArray<xdr.ScValWire>
   readonly auth: ReadonlyArray<AuthEntry>
-  readonly invoked: Invoked
+  readonly invoked: InvokeArgs
 }
 
 /** The authorizations of an operation; empty unless it invokes a host function. */
@@ -26,7 +26,7 @@ export const authOf = ({ body }: Operation): ReadonlyArray<AuthEntry> =>
   body.type === operationKind.invokeHostFunction ? body.invokeHostFunctionOp.auth : []
 
 /** The call of an operation, for any kind of contract address. */
-export const invokedBy = ({ body }: Operation): Invoked | undefined =>
+export const invokedBy = ({ body }: Operation): InvokeArgs | undefined =>
   body.type === operationKind.invokeHostFunction &&
   body.invokeHostFunctionOp.hostFunction.type === hostFunctionKind.invokeContract
     ? body.invokeHostFunctionOp.hostFunction.invokeContract
@@ -55,11 +55,11 @@ export const callOf = ({ operations }: Pick<Transaction, "operations">): Contrac
 }
 
 /** A new call of a contract's function. */
-export const callTo = (contract: string, functionName: string, args: ReadonlyArray<Value>): Invoked =>
-  ({ contractAddress: contractAddressOf(contract), functionName, args: [...args] }) as unknown as Invoked
+export const callTo = (contract: string, functionName: string, args: ReadonlyArray<Value>): InvokeArgs =>
+  ({ contractAddress: contractAddressOf(contract), functionName, args: [...args] }) as unknown as InvokeArgs
 
 /** An operation without a source that makes this call under these authorizations. */
-export const callOperation = (invoked: Invoked, auth: ReadonlyArray<AuthEntry>): Operation =>
+export const callOperation = (invoked: InvokeArgs, auth: ReadonlyArray<AuthEntry>): Operation =>
   ({
     sourceAccount: null,
     body: {
@@ -72,7 +72,7 @@ export const callOperation = (invoked: Invoked, auth: ReadonlyArray<AuthEntry>):
   }) as unknown as Operation
 
 /** A value that was read returns its original bytes; only a new value is encoded. */
-export const encodeInvoked = (invoked: Invoked): Uint8Array =>
+export const encodeInvoked = (invoked: InvokeArgs): Uint8Array =>
   bytesRead(invoked) ?? xdr.InvokeContractArgs.schema.encode(invoked)
 export const encodeOperation = (operation: Operation): Uint8Array =>
   bytesRead(operation) ?? xdr.Operation.schema.encode(operation)

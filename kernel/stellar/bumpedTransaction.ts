@@ -11,7 +11,7 @@ import { envelopeKind, extensionKind } from "./kinds.ts"
 import { int64Bytes, joinedBytes, uint32Bytes } from "./readXdr.ts"
 
 /** XDR to be signed, and the 32 bytes that its signature signs. */
-export interface Written {
+export interface SigningInput {
   readonly bytes: Uint8Array
   readonly hash: Uint8Array
 }
@@ -19,7 +19,7 @@ export interface Written {
 const signatureBytes = 64
 const preimageBytes = 32
 
-const written = (crypto: Crypto["Service"], networkId: Uint8Array, kind: number, bytes: Uint8Array): Written => ({
+const written = (crypto: Crypto["Service"], networkId: Uint8Array, kind: number, bytes: Uint8Array): SigningInput => ({
   bytes,
   hash: crypto.sha256(joinedBytes(networkId, uint32Bytes(kind), bytes))
 })
@@ -40,17 +40,20 @@ const signedBy = ({ publicKey, signature }: AccountSignature, given?: Preimage):
   return joinedBytes(uint32Bytes(2), ...own, given.hash.subarray(28), uint32Bytes(preimageBytes), given.preimage)
 }
 
-export const writeTransaction = (crypto: Crypto["Service"], networkId: Uint8Array, transaction: Transaction): Written =>
-  written(crypto, networkId, envelopeKind.v1, xdr.Transaction.schema.encode(transaction))
+export const writeTransaction = (
+  crypto: Crypto["Service"],
+  networkId: Uint8Array,
+  transaction: Transaction
+): SigningInput => written(crypto, networkId, envelopeKind.v1, xdr.Transaction.schema.encode(transaction))
 
 /** The fee bump around a transaction and its signatures; `feeStroops` is the maximum charge. */
 export const writeFeeBump = (
   crypto: Crypto["Service"],
   networkId: Uint8Array,
-  inner: { readonly transaction: Written; readonly signature: AccountSignature; readonly preimage?: Preimage },
+  inner: { readonly transaction: SigningInput; readonly signature: AccountSignature; readonly preimage?: Preimage },
   sponsor: string,
   feeStroops: bigint
-): Written =>
+): SigningInput =>
   written(
     crypto,
     networkId,
@@ -66,5 +69,5 @@ export const writeFeeBump = (
   )
 
 /** Base64 XDR of a signed fee bump, ready to send. */
-export const signedFeeBump = (bump: Written, signature: AccountSignature): string =>
+export const signedFeeBump = (bump: SigningInput, signature: AccountSignature): string =>
   Base64.encode(joinedBytes(uint32Bytes(envelopeKind.feeBump), bump.bytes, signedBy(signature)))

@@ -51,10 +51,10 @@ const malformed = new XdrMalformed()
 
 /** Types with kept bytes: we sign and compare these, and pass them on as received. */
 const keptNames = new Set(["InvokeContractArgs", "Operation", "SorobanAuthorizedInvocation"])
-const kept = objectSlot<object, Uint8Array>()
+const receivedBytes = objectSlot<object, Uint8Array>()
 
 /** The bytes that a value of one of those types was read from; undefined for a value that we made. */
-export const bytesRead = (value: object): Uint8Array | undefined => kept.get(value)
+export const bytesRead = (value: object): Uint8Array | undefined => receivedBytes.get(value)
 
 const take = (cursor: Cursor, bytes: number): number => {
   const { at } = cursor
@@ -232,15 +232,15 @@ const keeping =
   (cursor) => {
     const from = cursor.at
     const value = read(cursor) as object
-    kept.set(value, cursor.bytes.subarray(from, cursor.at))
+    receivedBytes.set(value, cursor.bytes.subarray(from, cursor.at))
     return value
   }
 
 const readers = new WeakMap<object, Read>()
 
 const readerOf = (schema: AnySchema): Read => {
-  const known = readers.get(schema)
-  if (known !== undefined) return known
+  const reader = readers.get(schema)
+  if (reader !== undefined) return reader
   const shape = schema as Shape
   const read = shape.kind === "struct" && keptNames.has(shape.name ?? "") ? keeping(compile(shape)) : compile(shape)
   readers.set(schema, read)

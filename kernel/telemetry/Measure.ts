@@ -26,8 +26,8 @@ const perLabels = <Label extends string>(
     metric: make(),
     labelled: (values) => {
       const key = labels.length === 1 ? values[labels[0]!] : labels.map((label) => values[label]).join("\n")
-      const known = made.get(key)
-      if (known !== undefined) return known
+      const existing = made.get(key)
+      if (existing !== undefined) return existing
       const one = make(values)
       made.set(key, one)
       return one
@@ -35,7 +35,7 @@ const perLabels = <Label extends string>(
   }
 }
 
-interface Described<Label extends string> {
+interface MetricDescription<Label extends string> {
   readonly unit: Unit
   readonly help: string
   readonly labels?: ReadonlyArray<Label>
@@ -44,7 +44,7 @@ interface Described<Label extends string> {
 /** A gauge: a current level. */
 export const gauge = <const Label extends string = never>(
   name: string,
-  { help, labels = [], unit }: Described<Label>
+  { help, labels = [], unit }: MetricDescription<Label>
 ): Measure<Label> => ({
   name,
   kind: "gauge",
@@ -57,7 +57,7 @@ export const gauge = <const Label extends string = never>(
 /** A counter: it only grows while the process lives. */
 export const counter = <const Label extends string = never>(
   name: string,
-  { help, labels = [], unit }: Described<Label>
+  { help, labels = [], unit }: MetricDescription<Label>
 ): Measure<Label> => ({
   name,
   kind: "counter",
@@ -70,7 +70,7 @@ export const counter = <const Label extends string = never>(
 /** A histogram: the distribution of values over `boundaries`. */
 export const histogram = <const Label extends string = never>(
   name: string,
-  { boundaries, help, labels = [], unit }: Described<Label> & { readonly boundaries: ReadonlyArray<number> }
+  { boundaries, help, labels = [], unit }: MetricDescription<Label> & { readonly boundaries: ReadonlyArray<number> }
 ): Measure<Label> => ({
   name,
   kind: "histogram",

@@ -3,7 +3,7 @@
 import { Effect, Option } from "effect"
 import { addRoutes } from "../../kernel/http/Route.ts"
 import * as routes from "./description.ts"
-import { type Asked, csvRowsMax, type Report, ReportRunner } from "./ReportRunner.ts"
+import { type ReportRequest, csvRowsMax, type Report, ReportRunner } from "./ReportRunner.ts"
 import { readNetworkFilter } from "./reports/parameters.ts"
 import { Participants } from "./reports/Participants.ts"
 import type { Role } from "./reports/ranking.ts"
@@ -40,8 +40,8 @@ const makeTotals = Effect.gen(function* () {
       }
       const isRanged = filter.from !== undefined || filter.to !== undefined
       const groups = read.given("limit") === undefined ? groupsMax : limit()
-      const asked = { limit: isCsv ? csvRowsMax : groups, cursor: read.given("cursor") }
-      return some(refusals.list(filter, window(isRanged ? 0 : 30), asked))
+      const listPage = { limit: isCsv ? csvRowsMax : groups, cursor: read.given("cursor") }
+      return some(refusals.list(filter, window(isRanged ? 0 : 30), listPage))
     }),
     reported(routes.dailyVolume, ({ page, window }) => some(totals.daily(window(30), page())))
   ]
@@ -53,8 +53,8 @@ const makeTransactions = Effect.gen(function* () {
   const redaction = yield* Redaction
 
   /** A filter by address; None for an unknown pseudonym. */
-  const addressOf = (asked: string | undefined) =>
-    asked === undefined ? Effect.succeed(Option.some(undefined)) : redaction.resolve(asked)
+  const addressOf = (addressOrPseudonym: string | undefined) =>
+    addressOrPseudonym === undefined ? Effect.succeed(Option.some(undefined)) : redaction.resolve(addressOrPseudonym)
 
   return [
     reported(routes.transactions, ({ page, read, window }) => {
@@ -66,12 +66,14 @@ const makeTransactions = Effect.gen(function* () {
         status: read.given("status"),
         resourceId: read.given("resourceId")
       }
-      const [stretch, asked] = [window(0), page()]
+      const [stretch, listPage] = [window(0), page()]
       return Effect.gen(function* () {
         const [from, to] = [yield* addressOf(payer), yield* addressOf(payTo)]
         if (Option.isNone(from) || Option.isNone(to))
-          return Option.some({ items: [], pagination: { ...asked, total: 0 } })
-        return Option.some(yield* transactions.list({ ...filter, payer: from.value, payTo: to.value }, stretch, asked))
+          return Option.some({ items: [], pagination: { ...listPage, total: 0 } })
+        return Option.some(
+          yield* transactions.list({ ...filter, payer: from.value, payTo: to.value }, stretch, listPage)
+        )
       })
     }),
     reported(routes.transaction, ({ inPath }) => transactions.byHash(inPath("hash") ?? ""))
@@ -86,7 +88,7 @@ const makeParticipants = Effect.fnUntraced(function* (role: Role) {
   const declared = routes.participants(role)
 
   /** Runs a report on the requested address, given directly or by its pseudonym. */
-  const ofAddress = ({ inPath }: Pick<Asked<never>, "inPath">, report: (address: string) => Report): Report =>
+  const ofAddress = ({ inPath }: Pick<ReportRequest<never>, "inPath">, report: (address: string) => Report): Report =>
     Effect.flatMap(
       redaction.resolve(inPath("address") ?? ""),
       Option.match({ onNone: () => Effect.succeedNone, onSome: report })
@@ -94,10 +96,10 @@ const makeParticipants = Effect.fnUntraced(function* (role: Role) {
 
   return [
     reported(declared.board, ({ isCsv, page, read, window }) => {
-      const asked = page()
+      const listPage = page()
       const board = {
-        offset: asked.offset,
-        limit: isCsv ? boardRowsMax : asked.limit,
+        offset: listPage.offset,
+        limit: isCsv ? boardRowsMax : listPage.limit,
         cursor: read.given("cursor"),
         min: read.given("min")
       }
@@ -105,22 +107,22 @@ const makeParticipants = Effect.fnUntraced(function* (role: Role) {
       if (board.min !== undefined && ordered === undefined) read.refuse("asset: required to compare amounts")
       return some(participants.leaderboard(role, window(0), board, ordered))
     }),
-    reported(declared.one, (asked) => {
-      const [asset, stretch] = [asked.read.given("asset"), asked.window(0)]
-      return ofAddress(asked, (address) => participants.one(role, address, stretch, asset))
+    reported(declared.one, (request) => {
+      const [asset, stretch] = [request.read.given("asset"), request.window(0)]
+      return ofAddress(request, (address) => participants.one(role, address, stretch, asset))
     }),
-    reported(declared.transactions, (asked) => {
-      const [stretch, page] = [asked.window(0), asked.page()]
-      return ofAddress(asked, (address) =>
+    reported(declared.transactions, (request) => {
+      const [stretch, page] = [request.window(0), request.page()]
+      return ofAddress(request, (address) =>
         Effect.gen(function* () {
           if (!(yield* participants.isKnown(role, address))) return Option.none()
           return Option.some(yield* transactions.ofAddress(address, stretch, page))
         })
       )
     }),
-    reported(declared.counterparties, (asked) => {
-      const [asset, stretch, page] = [asked.read.given("asset"), asked.window(0), asked.page()]
-      return ofAddress(asked, (address) => participants.counterparties(role, address, stretch, page, asset))
+    reported(declared.counterparties, (request) => {
+      const [asset, stretch, page] = [request.read.given("asset"), request.window(0), request.page()]
+      return ofAddress(request, (address) => participants.counterparties(role, address, stretch, page, asset))
     })
   ]
 })
@@ -130,15 +132,15 @@ const makeResources = Effect.gen(function* () {
   const resources = yield* ResourceReports
   const redaction = yield* Redaction
   const transactions = yield* Transactions
-  const idOf = ({ inPath }: Pick<Asked<never>, "inPath">): bigint => BigInt(inPath("id") ?? 0)
+  const idOf = ({ inPath }: Pick<ReportRequest<never>, "inPath">): bigint => BigInt(inPath("id") ?? 0)
 
   return [
     reported(routes.origins, ({ page, read }) => {
-      const asked = page()
-      return some(resources.origins(asked, read.given("asset")))
+      const listPage = page()
+      return some(resources.origins(listPage, read.given("asset")))
     }),
     reported(routes.resources, ({ isCsv, page, read }) => {
-      const asked = page()
+      const listPage = page()
       const [cursor, payTo] = [read.given("cursor"), read.given("payTo")]
       const filter = {
         state: read.given("state"),
@@ -149,17 +151,17 @@ const makeResources = Effect.gen(function* () {
       }
       return Effect.gen(function* () {
         const of = payTo === undefined ? Option.some(undefined) : yield* redaction.resolve(payTo)
-        if (Option.isNone(of)) return Option.some({ items: [], pagination: { ...asked, total: 0, cursor: null } })
-        const limit = isCsv ? csvRowsMax : asked.limit
-        const kept = { ...filter, payTo: of.value }
-        return Option.some(yield* resources.newest({ limit, offset: asked.offset, cursor, filter: kept }))
+        if (Option.isNone(of)) return Option.some({ items: [], pagination: { ...listPage, total: 0, cursor: null } })
+        const limit = isCsv ? csvRowsMax : listPage.limit
+        const ofReceiver = { ...filter, payTo: of.value }
+        return Option.some(yield* resources.newest({ limit, offset: listPage.offset, cursor, filter: ofReceiver }))
       })
     }),
     reported(routes.rejections, ({ page }) => some(resources.rejections(page()))),
-    reported(routes.resource, (asked) => resources.detail(idOf(asked))),
-    reported(routes.resourceUse, (asked) => resources.observability(idOf(asked), asked.read.given("asset"))),
-    reported(routes.resourceInvocations, (asked) => {
-      const [id, stretch, page] = [idOf(asked), asked.window(0), asked.page()]
+    reported(routes.resource, (request) => resources.detail(idOf(request))),
+    reported(routes.resourceUse, (request) => resources.observability(idOf(request), request.read.given("asset"))),
+    reported(routes.resourceInvocations, (request) => {
+      const [id, stretch, page] = [idOf(request), request.window(0), request.page()]
       return Effect.gen(function* () {
         if (!(yield* resources.isCataloged(id))) return Option.none()
         return Option.some(yield* transactions.list({ resourceId: id.toString() }, stretch, page))

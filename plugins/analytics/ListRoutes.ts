@@ -17,10 +17,10 @@ const pulseDays = 30
 
 const addressNames = ["payer", "payTo", "party"] as const
 
-type Filtered = keyof (typeof routes.settlements.query)["fields"] & string
+type FilterName = keyof (typeof routes.settlements.query)["fields"] & string
 
 /** The filter of a list, with addresses as the caller gave them. */
-const filterOf = (read: QueryReader<Filtered>): ListFilter => ({
+const filterOf = (read: QueryReader<FilterName>): ListFilter => ({
   status: read.given("status"),
   reason: read.given("reason"),
   network: readNetworkFilter(read),

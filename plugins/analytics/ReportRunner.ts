@@ -26,7 +26,7 @@ export type ReportRoute = Documented & { readonly query: Parameters }
 type NameOf<Declared extends ReportRoute> = keyof Declared["query"]["fields"] & string
 
 /** A report's parsed request. */
-export interface Asked<Name extends string> {
+export interface ReportRequest<Name extends string> {
   readonly read: QueryReader<Name>
   /** The path parameter of this name, in its form; otherwise an issue is added. */
   readonly inPath: (name: "address" | "hash" | "id") => string | undefined
@@ -59,12 +59,12 @@ export class ReportRunner extends Context.Service<
     /** A route with its report, which parses its parameters when it is called, and queries when it runs. */
     readonly reported: <Declared extends ReportRoute>(
       declared: Declared,
-      report: (asked: Asked<NameOf<Declared>>) => Report
+      report: (request: ReportRequest<NameOf<Declared>>) => Report
     ) => Route
     /** The same for a route of an account's own reports: the account of the browser's session. */
     readonly ofAccount: <Declared extends ReportRoute>(
       declared: Declared,
-      report: (account: string, asked: Asked<NameOf<Declared>>) => Report
+      report: (account: string, request: ReportRequest<NameOf<Declared>>) => Report
     ) => Route
   }
 >()("tollkeeper/analytics/ReportRunner") {
@@ -96,7 +96,7 @@ export class ReportRunner extends Context.Service<
       const routeOf = <Declared extends ReportRoute, Reader>(
         declared: Declared,
         readerOf: (request: Request) => Effect.Effect<Option.Option<Reader>, SqlError.SqlError>,
-        report: (reader: Reader, asked: Asked<NameOf<Declared>>) => Report
+        report: (reader: Reader, request: ReportRequest<NameOf<Declared>>) => Report
       ): Route =>
         route(declared, (request) =>
           Effect.gen(function* () {
@@ -134,7 +134,7 @@ export class ReportRunner extends Context.Service<
           routeOf(
             declared,
             (request) => Effect.sync(() => callers.reader(request)),
-            ({ only }, asked) => (only === undefined ? report(asked) : ofTenant(only, report(asked)))
+            ({ only }, request) => (only === undefined ? report(request) : ofTenant(only, report(request)))
           ),
         ofAccount: (declared, report) => routeOf(declared, accountOf, report)
       })

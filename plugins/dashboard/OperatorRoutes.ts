@@ -18,7 +18,7 @@ import { readBody } from "../../kernel/http/readBody.ts"
 import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { PluginStates } from "../../kernel/plugin/PluginStates.ts"
 import { ChannelActions } from "../../kernel/settlement/channels/ChannelActions.ts"
-import { KeyRotation, type Rotated } from "../../kernel/settlement/channels/KeyRotation.ts"
+import { KeyRotation, type KeyAccounts } from "../../kernel/settlement/channels/KeyRotation.ts"
 import { LiveLimits } from "../../kernel/settlement/operators/LiveLimits.ts"
 import { OperatorAuditLog } from "../../kernel/settlement/operators/OperatorAuditLog.ts"
 import { OperatorActions } from "../../kernel/settlement/operators/OperatorActions.ts"
@@ -46,7 +46,7 @@ const wrongMove =
   "what and a plan; and a note"
 const decodeMove = Schema.decodeUnknownOption(OperatorAction)
 
-const signersText = ({ channels, sponsor }: Rotated): string =>
+const signersText = ({ channels, sponsor }: KeyAccounts): string =>
   `sponsor ${sponsor}, channels from ${channels[0] ?? "none"}`
 
 /** A refused action, with its reason as a sentence. */
@@ -101,7 +101,7 @@ const subjectOf = (move: typeof OperatorAction.Type): string => {
   }
 }
 
-const toSigners = ({ channels, formerSponsors, sponsor }: Rotated) => ({
+const toSigners = ({ channels, formerSponsors, sponsor }: KeyAccounts) => ({
   sponsor,
   former_sponsors: formerSponsors,
   channels

@@ -15,7 +15,7 @@ import { type ChannelListed, ChannelActions } from "../../kernel/settlement/chan
 import {
   type SettlementHistory as LifeRead,
   OperatorReports,
-  type Spent
+  type DailySpend
 } from "../../kernel/settlement/operators/OperatorReports.ts"
 import { LiveLimits } from "../../kernel/settlement/operators/LiveLimits.ts"
 import { ServiceLevels } from "../../kernel/settlement/operators/ServiceLevels.ts"
@@ -82,7 +82,7 @@ const shownActor = ({
 
 const feesOf = (
   day: string,
-  spent: ReadonlyArray<Spent>,
+  spent: ReadonlyArray<DailySpend>,
   limits: Limits["Service"]
 ): (typeof FacilitatorStatus.Type)["fees"] => ({
   day,

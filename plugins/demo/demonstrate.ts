@@ -24,10 +24,10 @@ const waitingMax = 10
 
 const utf8 = new TextEncoder()
 
-type Asked = Terms & (typeof DemoRequired.Type)["accepts"][number]
+type DemoTerms = Terms & (typeof DemoRequired.Type)["accepts"][number]
 
 /** The seller's response to an unpaid request. */
-const paymentRequired = (host: string, terms: Asked): typeof DemoRequired.Type => ({
+const paymentRequired = (host: string, terms: DemoTerms): typeof DemoRequired.Type => ({
   x402Version: 2,
   error: "payment required",
   resource: {

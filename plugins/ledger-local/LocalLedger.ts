@@ -9,7 +9,7 @@ import type { Upstream, UpstreamFailed } from "./node/fork/Upstream.ts"
 import type { JournalRefused } from "./node/LedgerJournal.ts"
 import type { LocalLedgerOptions, OpenedLedger } from "./openLocalLedger.ts"
 
-export type { FundOptions, Funded, LocalLedgerOptions } from "./openLocalLedger.ts"
+export type { FundOptions, FundResult, LocalLedgerOptions } from "./openLocalLedger.ts"
 export type { Unanswered } from "./rpc/answerRequest.ts"
 
 const opening = Effect.promise(() => import("./openLocalLedger.ts"))

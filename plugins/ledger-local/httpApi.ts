@@ -71,9 +71,9 @@ const unitsOf = (text: string): bigint | undefined => {
 
 const friendbot = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], url: URL) {
   const address = url.searchParams.get("addr") ?? ""
-  const asked = url.searchParams.get("usdc")
-  const usdcUnits = asked === null ? undefined : unitsOf(asked)
-  if (asked !== null && usdcUnits === undefined)
+  const usdcText = url.searchParams.get("usdc")
+  const usdcUnits = usdcText === null ? undefined : unitsOf(usdcText)
+  if (usdcText !== null && usdcUnits === undefined)
     return problem(400, "Bad Request", "usdc has at most 12 digits before the decimal point and 7 behind it")
   if (decodeHolder(address) === undefined)
     return problem(400, "Bad Request", "addr is an account (G…) or a contract (C…)")
@@ -155,8 +155,8 @@ const dump = ({ ledger, passphrase }: LocalLedger["Service"]): Response =>
   })
 
 const ledgers = (ledger: LocalLedger["Service"], url: URL): Response => {
-  const found = horizonLedgers(ledger.ledger, url)
-  return typeof found === "string" ? problem(400, "Bad Request", found) : json(found)
+  const page = horizonLedgers(ledger.ledger, url)
+  return typeof page === "string" ? problem(400, "Bad Request", page) : json(page)
 }
 
 interface Route {

@@ -19,7 +19,7 @@ export interface LocalLedgerOptions extends MachineOptions {
   readonly friendbotUrl?: string
 }
 
-export interface Funded {
+export interface FundResult {
   /** Hex of the friendbot's transaction. */
   readonly hash: string
   readonly ledger: number
@@ -50,7 +50,7 @@ export interface OpenedLedger {
   /** Drops a snapshot; false for an unknown id. */
   readonly dropSnapshot: (id: string) => Effect.Effect<boolean>
   /** Sends 10 000 XLM and, when asked, USDC to a `G…` or `C…`, in a separate ledger; `undefined` when it is refused. */
-  readonly fund: (address: string, options?: FundOptions) => Effect.Effect<Funded | undefined, UpstreamFailed>
+  readonly fund: (address: string, options?: FundOptions) => Effect.Effect<FundResult | undefined, UpstreamFailed>
   /** Replaces the faults in effect; an empty list injects none. */
   readonly setFaults: (faults: ReadonlyArray<Partial<Faults>>) => Effect.Effect<void>
   /** Whether an account exists as of the latest ledger. */

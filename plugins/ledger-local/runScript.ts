@@ -45,7 +45,7 @@ const Script = Schema.Struct({
   )
 })
 
-export interface Scripted {
+export interface ScriptResult {
   readonly accounts: ReadonlyArray<LocalAccount>
   readonly contracts: ReadonlyArray<{ readonly name: string; readonly address: string }>
 }
@@ -159,7 +159,7 @@ export const runScript = Effect.fnUntraced(function* (file: string) {
     const funded = yield* ledger.fund(account.address, usdc === undefined ? {} : { usdcUnits: unitsOf(usdc) })
     if (funded === undefined) return yield* refuse(`accounts[${i}]: the friendbot cannot give it what it is to have`)
   }
-  const contracts: Array<Scripted["contracts"][number]> = []
+  const contracts: Array<ScriptResult["contracts"][number]> = []
   for (const [i, contract] of (script.contracts ?? []).entries()) {
     const owner = localAccount(crypto, contract.owner)
     contracts.push(yield* deploy(`contracts[${i}]`, path.dirname(file), owner, contract))
@@ -167,6 +167,6 @@ export const runScript = Effect.fnUntraced(function* (file: string) {
   const { ledgers, seconds } = script.advance ?? {}
   if (ledgers !== undefined) yield* ledger.closeMany(ledgers)
   if (seconds !== undefined) yield* ledger.advanceSeconds(seconds)
-  const scripted: Scripted = { accounts, contracts }
+  const scripted: ScriptResult = { accounts, contracts }
   return scripted
 })

@@ -10,7 +10,7 @@ import { BODY_BYTES_MAX, handle } from "./httpApi.ts"
 import { LocalLedger } from "./LocalLedger.ts"
 import { certificate } from "./node/certificate.ts"
 
-export interface Serving {
+export interface ServerAddress {
   /** Where RPC, friendbot and ledgers are. */
   readonly url: string
   readonly port: number
@@ -79,6 +79,6 @@ export const serve = Effect.fnUntraced(function* (config: ConfigValues, folder: 
   const securing = Effect.gen(function* () {
     return (yield* Deferred.isDone(secured)) ? yield* Deferred.await(secured) : ("opening" as const)
   })
-  const serving: Serving = { url, port, secured: Deferred.await(secured), securing }
+  const serving: ServerAddress = { url, port, secured: Deferred.await(secured), securing }
   return serving
 })

@@ -9,14 +9,14 @@ import type { Supervisor } from "../../kernel/actor/Supervisor.ts"
 import { configDefaults, type ConfigValues } from "./Config.ts"
 import { LocalLedger, type LocalLedgerOptions } from "./LocalLedger.ts"
 import { demoNames, localAccount, USDC_CONTRACT } from "./node/accounts.ts"
-import { choiceProblem, type Chosen } from "./node/chosenSettings.ts"
+import { choiceProblem, type ChosenSettings } from "./node/chosenSettings.ts"
 import type { Faults } from "./node/Faults.ts"
 import type { ForkRefused } from "./node/fork/ForkedEntries.ts"
 import type { JournalRefused } from "./node/LedgerJournal.ts"
 import { Upstream, type UpstreamFailed } from "./node/fork/Upstream.ts"
 import { parseFault } from "./node/parseFault.ts"
 import { runScript, type ScriptRefused } from "./runScript.ts"
-import { type Secured, serve, type Serving } from "./serve.ts"
+import { type Secured, serve, type ServerAddress } from "./serve.ts"
 
 /** A fault that cannot be read. */
 export class FaultRefused extends Schema.TaggedError<FaultRefused>()("FaultRefused", {
@@ -63,7 +63,7 @@ export interface StandaloneOptions {
   /** No two ledgers have the same close time, however far ahead of the clock that is. */
   readonly strictCloseTimes?: boolean
   /** Protocol, limits and lifetimes; absent values are as on the test network. */
-  readonly chosen?: Chosen
+  readonly chosen?: ChosenSettings
 }
 
 export interface SeededAccount {
@@ -72,7 +72,7 @@ export interface SeededAccount {
   readonly secret: string
 }
 
-export interface Standalone extends Serving {
+export interface Standalone extends ServerAddress {
   readonly passphrase: string
   readonly https: Secured | undefined
   readonly usdcContract: string

@@ -5,7 +5,7 @@ import { StartupBanner, type BannerLine } from "../../kernel/StartupBanner.ts"
 import { Host } from "../../kernel/platform/Host.ts"
 import { Config, type ConfigValues } from "./Config.ts"
 import { LocalLedger } from "./LocalLedger.ts"
-import { ledgerFolder, type Secured, serve, type Serving } from "./serve.ts"
+import { ledgerFolder, type Secured, serve, type ServerAddress } from "./serve.ts"
 
 /** A ledger in `folder` by these settings, not yet listening. */
 export const ledgerLayer = (config: ConfigValues, folder: string) =>
@@ -25,7 +25,7 @@ export const ledgerLayer = (config: ConfigValues, folder: string) =>
  * The banner's lines when the process is ready. The HTTPS listener may open a moment later, at the configured port; if
  * that port was taken, another program answers there.
  */
-const greet = Effect.fnUntraced(function* (serving: Serving, { host, httpsPort }: ConfigValues) {
+const greet = Effect.fnUntraced(function* (serving: ServerAddress, { host, httpsPort }: ConfigValues) {
   const greeting = yield* StartupBanner
   const whereSecured = (now: "opening" | Secured | undefined): ReadonlyArray<string> => {
     if (httpsPort === undefined) return []

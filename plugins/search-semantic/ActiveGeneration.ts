@@ -26,14 +26,14 @@ export class ActiveGeneration extends Context.Service<
     Effect.gen(function* () {
       const generations = yield* Generations
       const index = yield* VectorIndex
-      let known: { readonly generation: Option.Option<Generation>; readonly at: number } | undefined
+      let cached: { readonly generation: Option.Option<Generation>; readonly at: number } | undefined
       let warmed: bigint | undefined
 
       const current = Effect.gen(function* () {
         const now = yield* monotonicMillis
-        if (known !== undefined && now - known.at < activeForMillis) return known.generation
+        if (cached !== undefined && now - cached.at < activeForMillis) return cached.generation
         const generation = yield* generations.active
-        known = { generation, at: now }
+        cached = { generation, at: now }
         return generation
       })
       const answering = Effect.gen(function* () {
@@ -45,7 +45,7 @@ export class ActiveGeneration extends Context.Service<
         return generation
       })
       const changed = Effect.sync(() => {
-        known = undefined
+        cached = undefined
       })
       return ActiveGeneration.of({ current, answering, changed })
     })

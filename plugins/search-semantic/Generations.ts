@@ -7,7 +7,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
 import { trustedMillis } from "../../kernel/time/trustedTime.ts"
 import type { GenerationStatus } from "../catalog/contract.ts"
-import type { Method, VectorPosition } from "./index/VectorIndex.ts"
+import type { Method, VectorSet } from "./index/VectorIndex.ts"
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
@@ -34,7 +34,7 @@ export interface Generation extends EmbeddingConfig {
 }
 
 /** The table and columns of a generation's vectors. */
-export const embeddingColumnOf = ({ dimension, id, method }: Generation): VectorPosition => ({
+export const embeddingColumnOf = ({ dimension, id, method }: Generation): VectorSet => ({
   generation: id,
   dimension,
   method

@@ -20,7 +20,7 @@ export interface Delivery {
   readonly fence: bigint
 }
 
-export type Attempted =
+export type AttemptResult =
   | { readonly _tag: "Delivered"; readonly answer: string }
   /** Retried after the pause. A pause that the receiver asked for holds its other events too. */
   | { readonly _tag: "Failed"; readonly answer: string; readonly pauseMillis: number; readonly isAsked: boolean }
@@ -64,7 +64,7 @@ export class Deliveries extends Context.Service<
      */
     readonly lease: (receiver: string, limit: number, leaseMillis: number) => Sql<ReadonlyArray<Delivery>>
     /** Records the result of an attempt; has no effect if its lease was lost. */
-    readonly note: (delivery: Delivery, attempted: Attempted) => Sql<void>
+    readonly note: (delivery: Delivery, attempted: AttemptResult) => Sql<void>
     /** Fixes the body of a delivery that was queued without one. */
     readonly fix: (delivery: Delivery, body: string) => Sql<void>
     /** Makes deliveries that wait for their backoff due now. */

@@ -73,10 +73,10 @@ export const addDeliveryRoutes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const answer = (request: HttpServerRequest.HttpServerRequest) => {
     if (!callers.mayOperate(request)) return Effect.succeed(operatorRequired)
-    const asked = readAsked(request)
-    if ("issues" in asked)
-      return Effect.succeed(json({ error: "invalid_parameter", details: asked.issues }, { status: 400 }))
-    return listDeliveries(asked.filter, asked.page).pipe(
+    const query = readAsked(request)
+    if ("issues" in query)
+      return Effect.succeed(json({ error: "invalid_parameter", details: query.issues }, { status: 400 }))
+    return listDeliveries(query.filter, query.page).pipe(
       Effect.map((body) => listed(request, body)),
       Effect.provideService(SqlClient.SqlClient, sql),
       Effect.catch((error) =>

@@ -16,7 +16,7 @@ export interface Message {
   readonly body: Uint8Array
 }
 
-export interface Signing {
+export interface SigningContext {
   readonly crypto: Crypto["Service"]
   /** By a trusted clock, Unix milliseconds. */
   readonly signedAtMillis: number
@@ -101,7 +101,7 @@ export const encodeLost = (
 export const encodeMessage = (
   { body, settlement, type }: { readonly body: string; readonly settlement: string; readonly type: string },
   secrets: Secrets,
-  { crypto, signedAtMillis }: Signing
+  { crypto, signedAtMillis }: SigningContext
 ): Message => {
   const id = `${settlement}.${type.slice(type.indexOf(".") + 1)}`
   const seconds = String(Math.floor(signedAtMillis / 1_000))

@@ -19,7 +19,7 @@ import { Settlements } from "../../kernel/settlement/store/Settlements.ts"
 import { Supervisor } from "../../kernel/actor/Supervisor.ts"
 import { measure } from "../../kernel/telemetry/Measure.ts"
 import { Config, type Receiver } from "./Config.ts"
-import { type Attempted, Deliveries, type Delivery } from "./Deliveries.ts"
+import { type AttemptResult, Deliveries, type Delivery } from "./Deliveries.ts"
 import { encodeBody, encodeMessage } from "./MessageWire.ts"
 import { metrics } from "./metrics.ts"
 import { SigningSecrets } from "./SigningSecrets.ts"
@@ -58,7 +58,7 @@ export class Sender extends Context.Service<
       const attempt = yield* makeAttempt
       const failing = new Set<string>()
       // Creates the series, so that an alert detects the first event.
-      for (const outcome of ["Delivered", "Failed", "GivenUp"] satisfies ReadonlyArray<Attempted["_tag"]>)
+      for (const outcome of ["Delivered", "Failed", "GivenUp"] satisfies ReadonlyArray<AttemptResult["_tag"]>)
         yield* measure(metrics.deliveries, 0, { outcome })
 
       const send = Effect.fn("Webhooks.send")(function* (receiver: Receiver, delivery: Delivery) {
@@ -173,12 +173,12 @@ const makeAttempt = Effect.gen(function* () {
   return Effect.fnUntraced(function* (receiver: Receiver, delivery: Delivery) {
     const { askedMillis = 0, said } = yield* post(receiver, delivery)
     const answer = String(said)
-    if (typeof said === "number" && said >= 200 && said <= 299) return { _tag: "Delivered", answer } as Attempted
-    if (said === goneStatus) return { _tag: "Disabled", answer } as Attempted
-    if (delivery.ageMillis >= config.giveUpAfterMillis) return { _tag: "GivenUp", answer } as Attempted
+    if (typeof said === "number" && said >= 200 && said <= 299) return { _tag: "Delivered", answer } as AttemptResult
+    if (said === goneStatus) return { _tag: "Disabled", answer } as AttemptResult
+    if (delivery.ageMillis >= config.giveUpAfterMillis) return { _tag: "GivenUp", answer } as AttemptResult
     const pause = config.retryFirstMillis * 2 ** Math.min(delivery.attempts - 1, doublingsMax)
     const ownMillis = Math.round(Math.min(pause, config.retryMaxMillis) * (1 + jitter * (yield* Random.next)))
     const isAsked = askedMillis > ownMillis
-    return { _tag: "Failed", answer, pauseMillis: isAsked ? askedMillis : ownMillis, isAsked } as Attempted
+    return { _tag: "Failed", answer, pauseMillis: isAsked ? askedMillis : ownMillis, isAsked } as AttemptResult
   })
 })

@@ -19,7 +19,7 @@ const secretsMax = 4
 export type Secrets = ReadonlyArray<Redacted.Redacted<Uint8Array>>
 
 /** Result of a rotation: the number of current secrets, and how many were added or removed. */
-export interface Rotated {
+export interface RotationResult {
   readonly signing: number
   readonly added: number
   readonly gone: number
@@ -65,7 +65,7 @@ export class SigningSecrets extends Context.Service<
      * Loads the secrets from one receiver's source. Fails if they are unchanged, or if no current secret is among them,
      * unless `force`.
      */
-    readonly rotate: (name: string, force: boolean) => Effect.Effect<Rotated, NoSuchReceiver | SettingsRefused>
+    readonly rotate: (name: string, force: boolean) => Effect.Effect<RotationResult, NoSuchReceiver | SettingsRefused>
     /**
      * Loads the changes of the receiver `name`, or of all receivers if it is empty, and returns their names. Changes
      * none if one is refused. `withoutOverlap` needs no overlap.
@@ -91,7 +91,7 @@ export class SigningSecrets extends Context.Service<
       const of = ({ name }: Receiver): Secrets => signing.get(name) ?? []
       const holds = (secrets: Secrets, one: Redacted.Redacted<Uint8Array>) =>
         secrets.some((other) => crypto.timingSafeEqual(Redacted.value(other), Redacted.value(one)))
-      const change = (receiver: Receiver, next: Secrets): Rotated => ({
+      const change = (receiver: Receiver, next: Secrets): RotationResult => ({
         signing: next.length,
         added: next.filter((one) => !holds(of(receiver), one)).length,
         gone: of(receiver).filter((one) => !holds(next, one)).length
@@ -124,11 +124,11 @@ export class SigningSecrets extends Context.Service<
           return changed
         }),
         reread: Effect.fnUntraced(function* ({ withoutOverlap, name }) {
-          const asked = receivers.filter((receiver) => name === "" || receiver.name === name)
-          const next = new Map(yield* Effect.forEach(asked, read))
+          const selected = receivers.filter((receiver) => name === "" || receiver.name === name)
+          const next = new Map(yield* Effect.forEach(selected, read))
           const nextOf = (receiver: Receiver) => next.get(receiver.name) ?? []
-          if (!withoutOverlap) for (const receiver of asked) yield* gapOf(receiver, nextOf(receiver))
-          const changes = asked.flatMap((receiver) => {
+          if (!withoutOverlap) for (const receiver of selected) yield* gapOf(receiver, nextOf(receiver))
+          const changes = selected.flatMap((receiver) => {
             const { added, gone } = change(receiver, nextOf(receiver))
             return added + gone === 0 ? [] : [`webhook ${receiver.name}: ${added} added, ${gone} removed`]
           })

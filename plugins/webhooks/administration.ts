@@ -33,10 +33,10 @@ export const replay = Effect.fn("Webhooks.replay")(function* (
   let count = 0
   while (true) {
     const page = yield* events.after(whose, cursor, pageMax)
-    const asked = page.events.filter(
+    const replayable = page.events.filter(
       ({ settlement }) => what.settlement === undefined || settlement.id === what.settlement
     )
-    count += yield* deliveries.replay(name, asked)
+    count += yield* deliveries.replay(name, replayable)
     if (page.isEnd) return count
     cursor = page.next
   }

@@ -18,7 +18,7 @@ import {
   keySignatures,
   signedPayload
 } from "../../kernel/stellar/AuthEntry.ts"
-import { encodeInvoked, type Invoked } from "../../kernel/stellar/ContractCall.ts"
+import { encodeInvoked, type InvokeArgs } from "../../kernel/stellar/ContractCall.ts"
 import { sameBytes } from "../../kernel/stellar/Envelope.ts"
 import { encodeValue, isVoid, symbolText, type Value, vecValue } from "../../kernel/stellar/Value.ts"
 import { type BatchContract, type ChannelConfig, withdrawDelayMax, withdrawDelayMin } from "./batchCodec.ts"
@@ -119,7 +119,7 @@ export const checkExpiry = (expiresLedger: number, latestLedger: number): CheckE
 const sameValues = (a: ReadonlyArray<Value>, b: ReadonlyArray<Value>): boolean =>
   sameBytes(encodeValue(vecValue(a)), encodeValue(vecValue(b)))
 
-const isCall = (invoked: Invoked | undefined, contract: string, name: string, args: ReadonlyArray<Value>): boolean =>
+const isCall = (invoked: InvokeArgs | undefined, contract: string, name: string, args: ReadonlyArray<Value>): boolean =>
   invoked !== undefined &&
   addressText(invoked.contractAddress) === contract &&
   symbolText(invoked.functionName) === name &&

@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import type { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import { accountOf, contractAddressOf } from "../../kernel/stellar/Address.ts"
-import { callOperation, encodeOperation, type Invoked } from "../../kernel/stellar/ContractCall.ts"
+import { callOperation, encodeOperation, type InvokeArgs } from "../../kernel/stellar/ContractCall.ts"
 import { simulationEnvelope } from "../../kernel/stellar/Envelope.ts"
 import { readXdr } from "../../kernel/stellar/readXdr.ts"
 import { bytesValue, type Value } from "../../kernel/stellar/Value.ts"
@@ -34,7 +34,7 @@ export const proveState = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ProvenState, LedgerUnavailable> {
   const args = [bytesValue(bytesOfHex(channelId))]
   const invoked = { contractAddress: contractAddressOf(contract), functionName: batchFunctions.state, args }
-  const operation = encodeOperation(callOperation(invoked as unknown as Invoked, []))
+  const operation = encodeOperation(callOperation(invoked as unknown as InvokeArgs, []))
   const answer = yield* rpc.simulate(simulationEnvelope(accountOf(nullAccount), operation))
   const { latestLedger: ledger } = answer
   if (ledger < leastLedger) return yield* unproven(`the node is at ledger ${ledger}, behind ${leastLedger}`)

@@ -14,7 +14,7 @@ import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
 import { contractAddressOf } from "../../kernel/stellar/Address.ts"
 import { type Invocation, invocationOf } from "../../kernel/stellar/AuthEntry.ts"
-import type { Invoked } from "../../kernel/stellar/ContractCall.ts"
+import type { InvokeArgs } from "../../kernel/stellar/ContractCall.ts"
 import type { Value } from "../../kernel/stellar/Value.ts"
 import { batchFunctions, depositArgs, depositTransferArgs } from "./batchCalls.ts"
 import { type BatchContract, type ChannelConfig, channelIdOf, decodeAmount, decodeChannelConfig } from "./batchCodec.ts"
@@ -37,8 +37,8 @@ interface Asked {
 const noSalt = "00".repeat(32)
 const noSignature = "00".repeat(64)
 
-const callOf = (contract: string, functionName: string, args: ReadonlyArray<Value>): Invoked =>
-  ({ contractAddress: contractAddressOf(contract), functionName, args: [...args] }) as unknown as Invoked
+const callOf = (contract: string, functionName: string, args: ReadonlyArray<Value>): InvokeArgs =>
+  ({ contractAddress: contractAddressOf(contract), functionName, args: [...args] }) as unknown as InvokeArgs
 
 /** The deposit without a choice: the least that is taken, or the price. */
 const leastOf = (announced: unknown, price: bigint, depositMin: bigint): bigint =>

@@ -18,7 +18,7 @@ import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
 import { accountOf, contractAddressOf } from "../../kernel/stellar/Address.ts"
 import { credentialsOf } from "../../kernel/stellar/AuthEntry.ts"
-import { callOperation, encodeOperation, type Invoked } from "../../kernel/stellar/ContractCall.ts"
+import { callOperation, encodeOperation, type InvokeArgs } from "../../kernel/stellar/ContractCall.ts"
 import { simulationEnvelope } from "../../kernel/stellar/Envelope.ts"
 import type { BatchContract } from "./batchCodec.ts"
 import type { LedgerPayload } from "./BatchWire.ts"
@@ -174,7 +174,11 @@ const sentRefusal = Effect.fnUntraced(function* (context: CallContext, payment: 
 
 const operationOf = (payload: LedgerPayload, contract: string): Uint8Array => {
   const { args, auth, functionName } = callOfPayload(payload, contract)
-  const invoked = { contractAddress: contractAddressOf(contract), functionName, args: [...args] } as unknown as Invoked
+  const invoked = {
+    contractAddress: contractAddressOf(contract),
+    functionName,
+    args: [...args]
+  } as unknown as InvokeArgs
   return encodeOperation(callOperation(invoked, auth))
 }
 

@@ -74,7 +74,7 @@ const useIn: NonceReader["useIn"] = (key, promise, operationXdr) => {
 const withoutSource = (operation: Operation): Operation =>
   operation.sourceAccount === null ? operation : { ...operation, sourceAccount: null }
 
-interface Reading {
+interface PayloadReader {
   readonly payloadOf: (payment: Payment) => Decoded
   readonly authorizationOf: (payload: ExactPayload) => Option.Option<Authorization>
 }
@@ -82,7 +82,7 @@ interface Reading {
 type Decoded = Result.Result<ExactPayload, { readonly reason: string }>
 
 /** Memoizes a payment's decoded transaction and its authorization's key: both are needed before and after verify. */
-const makeReading = (): Reading => {
+const makeReading = (): PayloadReader => {
   const decoded = memoizePerObject((payload: Payment["payload"]): Decoded => decodePayload(payload))
   return {
     payloadOf: ({ payload }: Payment): Decoded => decoded(payload),
@@ -120,7 +120,7 @@ const makeOfflineChecks = Effect.gen(function* () {
   })
 })
 
-const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: Reading) {
+const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: PayloadReader) {
   const rpc = yield* LedgerRpc
   const ceilings = (yield* Network).feeCeilings(scheme)
   const checkOffline = yield* makeOfflineChecks

@@ -2,9 +2,9 @@
 // specification's.
 import type { RefusalRow } from "../../kernel/payment/Refusal.ts"
 
-type Words = Pick<RefusalRow, "label" | "sentence" | "remedy">
+type RefusalText = Pick<RefusalRow, "label" | "sentence" | "remedy">
 
-const row = <const R extends string>(reason: R, check: string, words: Words = {}) =>
+const row = <const R extends string>(reason: R, check: string, words: RefusalText = {}) =>
   ({ reason, check, status: 200 as const, ...words }) satisfies RefusalRow
 
 export const refusals = [

@@ -5,7 +5,7 @@ import type { Terms } from "../../kernel/payment/Payment.ts"
 import { type Unsigned, unsignedEntry, type UnsignedOrder } from "../../kernel/payment/Unsigned.ts"
 import { contractAddressOf } from "../../kernel/stellar/Address.ts"
 import { invocationOf } from "../../kernel/stellar/AuthEntry.ts"
-import type { Invoked } from "../../kernel/stellar/ContractCall.ts"
+import type { InvokeArgs } from "../../kernel/stellar/ContractCall.ts"
 import { addressValue, i128Value } from "../../kernel/stellar/Value.ts"
 
 /** The terms' addresses are valid, and their asset is a contract. */
@@ -14,6 +14,6 @@ export const unsignedTransfer = ({ amount, asset, payTo }: Terms, order: Unsigne
     contractAddress: contractAddressOf(asset),
     functionName: "transfer",
     args: [addressValue(order.payer), addressValue(payTo), i128Value(Option.getOrElse(amount, () => 0n))]
-  } as unknown as Invoked
+  } as unknown as InvokeArgs
   return { invoked, entry: unsignedEntry(order, invocationOf(invoked)), chosen: {} }
 }

@@ -21,7 +21,7 @@ import { uptoKeys } from "./Config.ts"
 import { movedAsPromised } from "./executedChecks.ts"
 import { endOfLife, subjectOf, verifyPayment, scheme, type State } from "./verifyPayment.ts"
 import { refusals } from "./refusals.ts"
-import { askedFor, drafts, type Offered, positionIn, profileIn, stateless, tollkeeper } from "./profiles.ts"
+import { askedFor, drafts, type OfferedContract, positionIn, profileIn, stateless, tollkeeper } from "./profiles.ts"
 import { unsignedSettlement } from "./unsignedSettlement.ts"
 import { decodePayload, type ProfileOf } from "./UptoWire.ts"
 
@@ -34,20 +34,24 @@ const makePayloadOf = (profileOf: ProfileOf, statelessContract: string | undefin
 }
 
 /** The facilitator's announcement of a contract. */
-const announced = ({ contract, profile }: Offered, sponsor: string) => ({
+const announced = ({ contract, profile }: OfferedContract, sponsor: string) => ({
   uptoContract: contract,
   ...(profile.boundsTerms ? { settlementContract: contract } : {}),
   ...(positionIn(profile, "facilitator") < 0 ? {} : { facilitatorAddress: sponsor })
 })
 
 /** The data that a payer signs. It passes the checks of `verify` that need no signature. */
-const unsigned = Effect.fnUntraced(function* (offered: ReadonlyArray<Offered>, payment: Payment, order: UnsignedOrder) {
+const unsigned = Effect.fnUntraced(function* (
+  offered: ReadonlyArray<OfferedContract>,
+  payment: Payment,
+  order: UnsignedOrder
+) {
   const terms = payment.requirements
-  const asked = askedFor({ offered, terms })
+  const requested = askedFor({ offered, terms })
   const refuse = (reason: string, message: string) => refusal(reason, message, Option.some(order.payer))
-  if (asked === undefined)
+  if (requested === undefined)
     return refuse("invalid_upto_ledger_payload_wrong_contract", "the profile asked for is not offered here")
-  const laidOut = unsignedSettlement(asked, terms, order, (yield* Signer).sponsor)
+  const laidOut = unsignedSettlement(requested, terms, order, (yield* Signer).sponsor)
   const transaction = unsignedEnvelope(laidOut.invoked, [laidOut.entry])
   const payload = Result.getOrThrow(decodePayload({ transaction }, profileIn(offered)))
   const error = firstFailure(yield* subjectOf(offered, payment, payload, "verify"), unsignedChecks)
@@ -55,7 +59,9 @@ const unsigned = Effect.fnUntraced(function* (offered: ReadonlyArray<Offered>, p
 })
 
 /** The scheme over the settlement contracts of a network, ours first. */
-const makeScheme = Effect.fnUntraced(function* (offered: readonly [Offered, ...ReadonlyArray<Offered>]) {
+const makeScheme = Effect.fnUntraced(function* (
+  offered: readonly [OfferedContract, ...ReadonlyArray<OfferedContract>]
+) {
   const services = yield* Effect.context<Crypto | LedgerClock | LedgerRpc | Limits | Network | Signer>()
   const clock = yield* LedgerClock
   const signer = yield* Signer

@@ -7,7 +7,7 @@ import { addressText } from "../../kernel/stellar/Address.ts"
 import { credentialsOf } from "../../kernel/stellar/AuthEntry.ts"
 import { authorizationKeyOf, haveOneNonce } from "../../kernel/stellar/AuthorizationKey.ts"
 import { authOf, decodeOperation } from "../../kernel/stellar/ContractCall.ts"
-import { type Offered, profileIn } from "./profiles.ts"
+import { type OfferedContract, profileIn } from "./profiles.ts"
 import { callIn, type UptoPayload } from "./UptoWire.ts"
 
 /** By payer, nonce and expiry: the ledger's own identity of an authorization. */
@@ -21,7 +21,7 @@ export const authorizationOf = ({ call }: UptoPayload): Option.Option<Authorizat
 
 /** How an operation uses an authorization's nonce: as exactly this settlement, or otherwise. */
 export const useIn = (
-  offered: ReadonlyArray<Offered>,
+  offered: ReadonlyArray<OfferedContract>,
   key: string,
   promise: PromisedMovement,
   operationXdr: Uint8Array

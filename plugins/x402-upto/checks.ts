@@ -21,7 +21,7 @@ import { sameBytes } from "../../kernel/stellar/Envelope.ts"
 import { addressOf, i128Of, isVoid, u32Of } from "../../kernel/stellar/Value.ts"
 import { checkExpiry, firstLedgerOf, lastLedgerOf, lastSecondOf } from "./authorizationWindow.ts"
 import type { CheckError } from "./refusals.ts"
-import { askedFor, type Offered, positionIn } from "./profiles.ts"
+import { askedFor, type OfferedContract, positionIn } from "./profiles.ts"
 import {
   contractCallOf,
   encodeValues,
@@ -42,7 +42,7 @@ export interface Subject {
   readonly accepted: Terms
   readonly payload: UptoPayload
   /** The settlement contracts of this network, ours first, each with its profile. */
-  readonly offered: ReadonlyArray<Offered>
+  readonly offered: ReadonlyArray<OfferedContract>
   /** Whether an authorization may name this address as the facilitator. */
   readonly isFacilitator: (address: string) => boolean
   readonly isOurs: (address: string) => boolean

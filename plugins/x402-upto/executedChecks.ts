@@ -2,10 +2,10 @@
 // intended amount; the ceiling is in the contract's event, which the payer's signature binds. Pure.
 import { Option } from "effect"
 import type { ExecutedTransaction } from "../../kernel/ledger/Executed.ts"
-import type { Offered } from "./profiles.ts"
+import type { OfferedContract } from "./profiles.ts"
 import { checkEvents, settledMax } from "./simulationChecks.ts"
 
-interface Promised {
+interface PromisedPayment {
   readonly payer: string
   readonly payTo: string
   readonly asset: string
@@ -21,8 +21,8 @@ const endings = { always: [true], never: [false], "as signed": [true, false] } a
  */
 export const movedAsPromised = (
   executed: ExecutedTransaction,
-  offered: ReadonlyArray<Offered>,
-  promised: Promised
+  offered: ReadonlyArray<OfferedContract>,
+  promised: PromisedPayment
 ): boolean => {
   const { contractEvents, transfers } = executed
   if (contractEvents === undefined || Option.isNone(transfers)) return true

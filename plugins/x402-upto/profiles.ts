@@ -27,7 +27,7 @@ export type ArgumentName =
   | "actual"
 
 /** The fields of the contract's event; undefined if it emits none. */
-export interface Stated {
+export interface StatedEvent {
   readonly payer: string | undefined
   readonly payTo: string | undefined
   readonly token?: string | undefined
@@ -58,7 +58,7 @@ export interface Profile {
    */
   readonly boundsTerms: boolean
   /** The fields of the contract's event; undefined: it emits none. */
-  readonly stated: ((event: ContractEvent) => Stated) | undefined
+  readonly stated: ((event: ContractEvent) => StatedEvent) | undefined
 }
 
 export const tollkeeper: Profile = {
@@ -156,7 +156,7 @@ export const drafts: ReadonlyArray<Profile> = [stateless, stateful, seven]
 export const profiles: ReadonlyArray<Profile> = [tollkeeper, ...drafts]
 
 /** A settlement contract of this network with its profile. */
-export interface Offered {
+export interface OfferedContract {
   readonly contract: string
   readonly profile: Profile
 }
@@ -170,13 +170,13 @@ export const positionIn = ({ arguments: names }: Profile, name: ArgumentName): n
 
 /** The profile of a contract's calls: ours for a contract that is not offered. */
 export const profileIn =
-  (offered: ReadonlyArray<Offered>) =>
+  (offered: ReadonlyArray<OfferedContract>) =>
   (address: string): Profile =>
     offered.find(({ contract }) => contract === address)?.profile ?? tollkeeper
 
 /** The contracts of this network, and the seller's terms. */
-interface Requested {
-  readonly offered: ReadonlyArray<Offered>
+interface RequestedTerms {
+  readonly offered: ReadonlyArray<OfferedContract>
   readonly terms: Pick<Terms, "extra">
 }
 
@@ -188,7 +188,7 @@ const profileNamed = ({ profile, settlementContract, uptoProfile }: Terms["extra
 }
 
 /** The profile that the seller's terms name; ours without one. */
-export const askedFor = ({ offered, terms }: Requested): Offered | undefined => {
+export const askedFor = ({ offered, terms }: RequestedTerms): OfferedContract | undefined => {
   const name = profileNamed(terms.extra) ?? offered[0]?.profile.name
   return offered.find(({ profile }) => profile.name === name)
 }

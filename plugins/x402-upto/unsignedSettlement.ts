@@ -15,7 +15,7 @@ import {
   u64Value,
   type Value
 } from "../../kernel/stellar/Value.ts"
-import { type ArgumentName, type Offered, positionIn, type Profile } from "./profiles.ts"
+import { type ArgumentName, type OfferedContract, positionIn, type Profile } from "./profiles.ts"
 
 const has = (profile: Profile, name: ArgumentName): boolean => positionIn(profile, name) >= 0
 
@@ -30,7 +30,7 @@ const chosenFor = (profile: Profile, order: UnsignedOrder, endsAt: bigint): Unsi
 
 /** `sponsor`: the facilitator's address in the call, if the profile has one. The terms' addresses are valid. */
 export const unsignedSettlement = (
-  { contract, profile }: Offered,
+  { contract, profile }: OfferedContract,
   terms: Terms,
   order: UnsignedOrder,
   sponsor: string

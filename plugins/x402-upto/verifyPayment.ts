@@ -20,7 +20,7 @@ import { networkIdOf, simulationEnvelope } from "../../kernel/stellar/Envelope.t
 import { authorizationOf } from "./authorizations.ts"
 import { firstLedgerOf, lastLedgerOf, lastSecondOf } from "./authorizationWindow.ts"
 import { closesAllowance, firstFailure, type Subject } from "./checks.ts"
-import { type Offered, positionIn, registeredAs } from "./profiles.ts"
+import { type OfferedContract, positionIn, registeredAs } from "./profiles.ts"
 import type { CheckError } from "./refusals.ts"
 import { ownAuthorizationStroops, type Settlement, checkSimulation } from "./simulationChecks.ts"
 import {
@@ -47,7 +47,7 @@ const mayBeOurs = (error: CheckError): boolean =>
   error?.[0] === "invalid_upto_ledger_settlement_not_yet_valid"
 
 export const subjectOf = Effect.fnUntraced(function* (
-  offered: ReadonlyArray<Offered>,
+  offered: ReadonlyArray<OfferedContract>,
   payment: Payment,
   payload: UptoPayload,
   stage: Stage
@@ -126,7 +126,7 @@ const operationOf = Effect.fnUntraced(function* (call: SettleCall, amount: bigin
  * Whether the contract runs the code that its profile is registered under. Code of a registered contract never changes,
  * so it is read once.
  */
-const hasRegisteredCode = Effect.fnUntraced(function* ({ contract, profile }: Offered, proven: Set<string>) {
+const hasRegisteredCode = Effect.fnUntraced(function* ({ contract, profile }: OfferedContract, proven: Set<string>) {
   if (proven.has(contract)) return true
   const code = yield* (yield* LedgerRpc).codeHash(contract)
   const holds = registeredAs(Option.getOrUndefined(code))?.name === profile.name
@@ -136,7 +136,7 @@ const hasRegisteredCode = Effect.fnUntraced(function* ({ contract, profile }: Of
 
 /** Verifies a payment for the settlement contracts of this network. `proven`: contracts whose code has been read. */
 export const verifyPayment = Effect.fnUntraced(function* (
-  offered: ReadonlyArray<Offered>,
+  offered: ReadonlyArray<OfferedContract>,
   proven: Set<string>,
   payment: Payment,
   decoded: ReturnType<typeof decodePayload>,

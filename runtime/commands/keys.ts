@@ -9,7 +9,7 @@ import { Server } from "../../kernel/config/Server.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { ChannelCount } from "../../kernel/settlement/channels/ChannelCount.ts"
-import { KeyRotation, type Rotated } from "../../kernel/settlement/channels/KeyRotation.ts"
+import { KeyRotation, type KeyAccounts } from "../../kernel/settlement/channels/KeyRotation.ts"
 import { splitSecrets } from "../../kernel/signer/readSeeds.ts"
 import { sealSeeds } from "../../kernel/signer/sealedSeeds.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
@@ -73,7 +73,7 @@ const reread = Command.make("reread", rereadFlags, ({ json, reason, reinstates, 
   }).pipe(Effect.provide(keysAt(place)))
 ).pipe(Command.withDescription("Reread keys and webhook secrets on all replicas, as SIGHUP does; reports each replica"))
 
-const signersText = ({ channels, sponsor }: Rotated): string =>
+const signersText = ({ channels, sponsor }: KeyAccounts): string =>
   `sponsor ${sponsor}, channels from ${channels[0] ?? "none"}`
 
 const rotate = Command.make(

@@ -26,7 +26,7 @@ export const checkFound = Effect.fnUntraced(function* (facilitator: Facilitator,
   return [atLeast("found by their words", found / questions.length, FOUND_BAR)]
 })
 
-interface Asked {
+interface VectorQuestion {
   readonly query: string
   readonly vector: ReadonlyArray<number>
   nearest: ReadonlyArray<{ readonly name: string; readonly similarity: number }>
@@ -38,7 +38,7 @@ const vectorOf = (text: string): ArrayLike<number> =>
     ? (JSON.parse(text) as Array<number>)
     : new Float32Array(Uint8Array.from(Buffer.from(text.slice(2), "hex")).buffer)
 
-const take = (asked: ReadonlyArray<Asked>, name: string, vector: ArrayLike<number>): void => {
+const take = (asked: ReadonlyArray<VectorQuestion>, name: string, vector: ArrayLike<number>): void => {
   for (const one of asked) {
     const similarity = one.vector.reduce((sum, part, at) => sum + part * vector[at]!, 0)
     if (one.nearest.length >= NEAREST && similarity <= one.nearest.at(-1)!.similarity) continue
@@ -52,7 +52,7 @@ const take = (asked: ReadonlyArray<Asked>, name: string, vector: ArrayLike<numbe
 const exactlyNearest = Effect.fnUntraced(function* ({ sql }: Facilitator, questions: ReadonlyArray<Question>) {
   const [generation] = yield* sql<{ id: bigint }>`select id from search_semantic_generations where status = 'active'`
   const table = sql(`search_semantic_vectors_${generation!.id}`)
-  const asked = questions.map(({ query }): Asked => ({ query, vector: embedWords(query), nearest: [] }))
+  const asked = questions.map(({ query }): VectorQuestion => ({ query, vector: embedWords(query), nearest: [] }))
   for (let after = -1n; ;) {
     const rows = yield* sql<{ id: bigint; name: string; embedding: string }>`select v.id,
         r.document::jsonb->>'name' as name, v.embedding::text as embedding

@@ -138,7 +138,7 @@ const count = (what: string): void => void counts.set(what, (counts.get(what) ??
 const settled = new Map<string, bigint>()
 let [asked, ended, isOver] = [0, 0, false]
 
-interface Asked {
+interface PaymentKind {
   readonly scheme: "exact" | "upto"
   readonly kind: "with a key" | "without"
 }
@@ -152,7 +152,7 @@ interface Given {
 /** A payment with an outcome for its caller: the request, and the reported transaction. */
 interface Paid extends Asked {
   readonly body: unknown
-  readonly given: Array<Given>
+  readonly given: Array<ReceivedSuccess>
   /** Requests that had no answer. */
   readonly unanswered: number
   readonly transaction: string
@@ -163,7 +163,7 @@ interface Paid extends Asked {
 }
 const paidOnes: Array<Paid> = []
 
-const settleAt = async (slot: Slot, body: any, kind: Asked["kind"], given: Array<Given>) => {
+const settleAt = async (slot: Slot, body: any, kind: PaymentKind["kind"], given: Array<ReceivedSuccess>) => {
   const idempotencyKey = kind === "without" ? undefined : digestOf(JSON.stringify(body.paymentPayload))
   const answer = await postSettle(slot.url, body, { key: shopKey, timeoutMillis: 15_000, idempotencyKey })
   if (answer.success === true) given.push({ slot: slot.name, at: performance.now() })
@@ -172,7 +172,7 @@ const settleAt = async (slot: Slot, body: any, kind: Asked["kind"], given: Array
 const digestOf = (text: string): string => createHash("sha256").update(text).digest("hex")
 
 /** When replicas were killed. */
-const deaths: Array<Given> = []
+const deaths: Array<ReceivedSuccess> = []
 /** Between an answer and its confirmation; the machine is busy. */
 const confirmedWithinMillis = 10_000
 
@@ -207,7 +207,7 @@ const pay = async (number: number): Promise<void> => {
   const scheme = number % 4 < 2 ? "exact" : "upto"
   const { amount, body } = await signed(number, { kind, scheme }, seller)
   const end = performance.now() + 240_000
-  const given: Array<Given> = []
+  const given: Array<ReceivedSuccess> = []
   let unanswered = 0
   while (performance.now() < end) {
     const ask = () => settleAt(random.pick(slots), body, kind, given)

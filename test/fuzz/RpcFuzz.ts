@@ -9,7 +9,7 @@ import { RpcCode } from "../../plugins/ledger-local/rpc/RpcError.ts"
 import { account, apply, fund, passphrase, transaction } from "../plugins/ledger-local/support.ts"
 import { Dice } from "./Dice.ts"
 import { fuzzLayer, processorMillis } from "./FuzzLedger.ts"
-import { type Known, methods, rpcRequest } from "./RpcRequests.ts"
+import { type LedgerSample, methods, rpcRequest } from "./RpcRequests.ts"
 
 /** Requests between two closes. */
 const CLOSE_EVERY = 100
@@ -123,7 +123,7 @@ const otherRequest = (dice: Dice): Request => {
   return new Request(`http://localhost${dice.pick(paths)}?${query}${addr}`, { method: dice.pick(verbs) })
 }
 
-const bodyOf = (known: Known, dice: Dice): string => {
+const bodyOf = (known: LedgerSample, dice: Dice): string => {
   if (dice.onceIn(30)) return JSON.stringify(Array.from({ length: dice.below(60) }, () => rpcRequest(known, dice)))
   const text = JSON.stringify(rpcRequest(known, dice)) ?? ""
   return dice.onceIn(30) ? text.slice(0, dice.below(text.length + 1)) : text
@@ -159,7 +159,7 @@ export const fuzzRpc = async (requests: number, seed: number): Promise<RpcOutcom
   const from = await run(beginning)
   const contracts = [native.contractId()]
   const values = ["transfer", "mint"].map((word) => nativeToScVal(word, { type: "symbol" }).toXdr("base64"))
-  const know = async (): Promise<Known> => ({
+  const know = async (): Promise<LedgerSample> => ({
     ...from,
     envelopes: await run(envelopesOf(from)),
     contracts,

@@ -20,9 +20,9 @@ export interface Known {
   readonly latest: number
 }
 
-type Make = (known: Known, dice: Dice) => object
+type Make = (known: LedgerSample, dice: Dice) => object
 
-const paging = (known: Known, dice: Dice): object => ({
+const paging = (known: LedgerSample, dice: Dice): object => ({
   startLedger: known.latest - dice.below(8),
   pagination: { limit: 1 + dice.below(20) }
 })

@@ -25,7 +25,7 @@ import type {
 } from "../../kernel/settlement/store/Settlements.ts"
 
 /** The claim that got the success. */
-interface Given {
+interface GivenDelivery {
   readonly process: string | undefined
   readonly claim: bigint | undefined
   readonly key: string | undefined
@@ -45,7 +45,7 @@ export interface Row {
   state: SettlementState
   outcome: Outcome | undefined
   resolvedAt: number | undefined
-  delivery: Given | undefined
+  delivery: GivenDelivery | undefined
   /** For a failed settlement with a live authorization: the ledger as of which it was unspent. */
   watchAfter: number | undefined
 }

@@ -95,7 +95,7 @@ const fork = <A, E>(world: World, replica: Replica, effect: Effect.Effect<A, E>)
   Effect.runForkWith(world.context(replica))(effect, { scheduler: world.time.scheduler })
 
 /** A request to a replica. If a process dies while its fiber cannot be interrupted, its client is cut off. */
-interface Asked {
+interface PendingRequest {
   readonly replica: Replica
   readonly cutOff: () => void
 }
@@ -103,7 +103,7 @@ interface Asked {
 /** The replicas of a run: processes that die and restart. */
 class Replicas {
   readonly running: Array<Running | undefined> = []
-  readonly asking = new Map<Fiber.Fiber<unknown, unknown>, Asked>()
+  readonly asking = new Map<Fiber.Fiber<unknown, unknown>, PendingRequest>()
   readonly #world: World
 
   constructor(world: World) {

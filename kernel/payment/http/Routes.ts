@@ -119,18 +119,18 @@ const retryAfter = (status: number, millis: number | undefined): Headers =>
 type Headers = Readonly<Record<string, string>>
 
 /** The part of a request that was read before its answer. */
-interface Known {
+interface RequestContext {
   readonly principal?: Principal
   readonly payment?: Payment
 }
 
 /** Additions of extensions to an answer. */
-interface Added {
+interface ExtensionAdditions {
   readonly headers?: Headers
   /** For the body. */
   readonly extensions?: Readonly<Record<string, unknown>> | undefined
 }
-const nothingAdded: Added = {}
+const nothingAdded: ExtensionAdditions = {}
 
 /**
  * Every answer is counted by its reason and appears in the request's log line, however early it was given. A refusal is
@@ -139,7 +139,11 @@ const nothingAdded: Added = {}
  */
 const makeReported = Effect.map(Extensions, (extensions) => {
   const labelOf = makeLabels()
-  return <A>({ factsOf, name, reasonOf, refusalOf }: Operation<A>, given: A, known: Known): Effect.Effect<void> =>
+  return <A>(
+    { factsOf, name, reasonOf, refusalOf }: Operation<A>,
+    given: A,
+    context: RequestContext
+  ): Effect.Effect<void> =>
     Effect.withFiber((fiber) => {
       const facts = factsOf(given)
       noteUnsafe(fiber, facts)
@@ -147,7 +151,7 @@ const makeReported = Effect.map(Extensions, (extensions) => {
       const refused = refusalOf(given)
       if (refused === undefined) return Effect.void
       const { message, payer, reason } = refused
-      const principal = known.principal?.owner
+      const principal = context.principal?.owner
       measureUnsafe(fiber, traffic.refusals, 1, { operation: name, reason, principal: labelOf(principal) })
       return extensions.refused({
         operation: name,
@@ -156,7 +160,7 @@ const makeReported = Effect.map(Extensions, (extensions) => {
         principal: Option.fromUndefinedOr(principal),
         payer,
         transaction: Option.fromUndefinedOr(facts.transaction ?? refused.transaction),
-        payment: Option.fromUndefinedOr(known.payment)
+        payment: Option.fromUndefinedOr(context.payment)
       })
     })
 })
@@ -182,7 +186,12 @@ const makeAnswering = Effect.gen(function* () {
   const reported = yield* makeReported
   const unread: AnswerIn = { dialect: words.dialects[0], network: "", words }
 
-  const answer = <A>(operation: Operation<A>, given: A, into: AnswerIn, added: Added = nothingAdded): Response => {
+  const answer = <A>(
+    operation: Operation<A>,
+    given: A,
+    into: AnswerIn,
+    added: ExtensionAdditions = nothingAdded
+  ): Response => {
     const refused = operation.refusalOf(given)
     const status = refused === undefined ? 200 : schemes.statusOf(refused.reason)
     const body = operation.encode(given, into)

@@ -104,13 +104,13 @@ const readQueue = Effect.gen(function* () {
     return label
   }
   return Effect.suspend(() => {
-    const places = new Map<string, number>()
+    const counts = new Map<string, number>()
     for (const [source, count] of waiting()) {
       const label = labelOf(source)
-      places.set(label, (places.get(label) ?? 0) + count)
+      counts.set(label, (counts.get(label) ?? 0) + count)
     }
     return Effect.forEach(labels, (principal) =>
-      measure(traffic.queueWaiting, places.get(principal) ?? 0, { principal })
+      measure(traffic.queueWaiting, counts.get(principal) ?? 0, { principal })
     )
   })
 })

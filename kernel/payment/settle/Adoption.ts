@@ -7,7 +7,7 @@ import { latestExpiry } from "../../ledger/latestExpiry.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
 import { Crypto } from "../../platform/Crypto.ts"
-import { type Adopted, makeAdopter } from "../../settlement/follower/adopt.ts"
+import { type AdoptionResult, makeAdopter } from "../../settlement/follower/adopt.ts"
 import type { Payment } from "../Payment.ts"
 import type { Refusal } from "../Refusal.ts"
 import type { Scheme } from "../Scheme.ts"
@@ -16,7 +16,7 @@ import { newId } from "./newId.ts"
 /** Tolerance in ledgers: the close interval may have been different when the payment was signed. */
 const paceChangeLedgers = 24
 
-type Answer = Effect.Effect<Adopted | undefined, LedgerUnavailable | SqlError.SqlError>
+type Answer = Effect.Effect<AdoptionResult | undefined, LedgerUnavailable | SqlError.SqlError>
 
 export class Adoption extends Context.Service<
   Adoption,

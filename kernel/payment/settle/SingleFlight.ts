@@ -70,8 +70,8 @@ export class SingleFlight extends Context.Service<
     const flights = new Map<string, Flight>()
     return SingleFlight.of({
       join: (name) => {
-        const known = flights.get(name)
-        if (known !== undefined) return { flight: known, isLeader: false }
+        const underWay = flights.get(name)
+        if (underWay !== undefined) return { flight: underWay, isLeader: false }
         const flight: Flight = new Flight(() => {
           if (flights.get(name) === flight) flights.delete(name)
         })

@@ -13,14 +13,14 @@ export interface AcquiredChannel {
 
 /** None if no channel was released in time. */
 export const makeAcquireChannel = Effect.map(ChannelPool, (channels) =>
-  Effect.fnUntraced(function* (place: QueueTicket) {
-    let kept = false
+  Effect.fnUntraced(function* (ticket: QueueTicket) {
+    let isKept = false
     const lease = yield* acquireReleaseDetached(
-      place.lease,
-      (lease) => (kept || Option.isNone(lease) ? Effect.void : channels.release(lease.value)),
+      ticket.lease,
+      (lease) => (isKept || Option.isNone(lease) ? Effect.void : channels.release(lease.value)),
       // The wait for a channel ends with its request; the pool then releases a lease that was acquired late.
       { interruptible: true }
     )
-    return Option.map(lease, (lease): AcquiredChannel => ({ lease, keep: () => void (kept = true) }))
+    return Option.map(lease, (lease): AcquiredChannel => ({ lease, keep: () => void (isKept = true) }))
   })
 )

@@ -40,17 +40,17 @@ export const makeAdmission = Effect.gen(function* () {
     // Checked before any request or lease: a payment with unpayable fees would hold a channel until it expires.
     const unable = yield* sponsor.unable(scheme.scheme)
     if (Option.isSome(unable)) return { _tag: "Busy", why: unable.value } as Objection
-    let kept = false
-    const place = yield* acquireReleaseDetached(channels.enter(payment.principal.source, within), (place) =>
-      kept || place._tag === "Full" ? Effect.void : place.leave
+    let isKept = false
+    const ticket = yield* acquireReleaseDetached(channels.enter(payment.principal.source, within), (ticket) =>
+      isKept || ticket._tag === "Full" ? Effect.void : ticket.leave
     )
-    if (place._tag === "Full")
-      return { _tag: "Busy", why: "no capacity at the moment", retryAfterMillis: place.retryAfterMillis } as Objection
+    if (ticket._tag === "Full")
+      return { _tag: "Busy", why: "no capacity at the moment", retryAfterMillis: ticket.retryAfterMillis } as Objection
     const { inclusionStroopsMax } = network.feeCeilings(scheme.scheme)
     // Verify runs no statement while the budget has room.
     const fits = stage === "verify" ? budget.fitsAsRead : budget.fits
     if (!(yield* fits(counted(payment.principal), inclusionStroopsMax))) return yield* overBudget
-    return { _tag: "Admitted", ticket: place, keep: () => void (kept = true) } as Admitted
+    return { _tag: "Admitted", ticket, keep: () => void (isKept = true) } as Admitted
   })
 
   return {

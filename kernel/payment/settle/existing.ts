@@ -97,16 +97,16 @@ export const verifyKnown = (
   payment: Payment,
   records: ReadonlyArray<SettlementRecord>
 ): VerifyAnswer | "New" | "Open" => {
-  const found = existingFrom(payment, records, "verify")
-  switch (found._tag) {
+  const existing = existingFrom(payment, records, "verify")
+  switch (existing._tag) {
     case "New":
     case "Open":
-      return found._tag
+      return existing._tag
     case "Undelivered":
-      return { _tag: "Valid", payer: found.record.payer }
+      return { _tag: "Valid", payer: existing.record.payer }
     case "Given":
     case "Answer":
-      return verifyAnswerOf(found.answer)
+      return verifyAnswerOf(existing.answer)
   }
 }
 
@@ -156,11 +156,11 @@ export const makeFindRecords = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
     const query = findQuery(payment, scheme)
-    const find = (query: FindQuery) => Effect.map(settlements.find(query), (found) => found.map(asOfNow))
+    const find = (query: FindQuery) => Effect.map(settlements.find(query), (records) => records.map(asOfNow))
     let records = yield* find(query).pipe(withSpanIfSampled("payment.find"))
     for (const key of records.length > 0 ? [] : (scheme.formerKeys?.(payment) ?? [])) {
-      const found = yield* find({ ...query, authorizationKey: Option.some(key) })
-      records = found.filter((record) => isRepeated(payment, record))
+      const candidates = yield* find({ ...query, authorizationKey: Option.some(key) })
+      records = candidates.filter((record) => isRepeated(payment, record))
       if (records.length > 0) break
     }
     yield* outcomes.complete(records)
@@ -186,23 +186,23 @@ export const makeRespondFromExisting = Effect.gen(function* () {
   })
 
   return Effect.fnUntraced(function* ({ flight, payment, scheme, startedAt: began }: SettleRequest) {
-    const found = yield* find(payment, scheme)
-    switch (found._tag) {
+    const existing = yield* find(payment, scheme)
+    switch (existing._tag) {
       case "New":
         return undefined
       case "Given":
       case "Answer":
-        return found.answer
+        return existing.answer
       case "Undelivered": {
-        const { otherwise, record } = found
+        const { otherwise, record } = existing
         const claimed = yield* deliveries.claim(record, payment.idempotencyKey)
         return claimed ? answerFinal(record, true) : otherwise
       }
       case "Open": {
-        const { id, innerHash, payer } = found.record
+        const { id, innerHash, payer } = existing.record
         const pending: SettleAnswer = { _tag: "Pending", payer, transaction: innerHash }
         flight.publish(pending)
-        return outcomes.isAwaited(id) ? pending : yield* waitForOutcome(found.record, payment, began)
+        return outcomes.isAwaited(id) ? pending : yield* waitForOutcome(existing.record, payment, began)
       }
     }
   })

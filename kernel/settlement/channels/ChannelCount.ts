@@ -12,7 +12,7 @@ export class ChannelCount extends Context.Service<
     /** The number as last read; from 1 to the channels with keys. */
     readonly known: () => number
     /** Applies the number that an operator requested, if any; returns the number in effect. */
-    readonly heed: (asked: number | null | undefined) => number
+    readonly heed: (requested: number | null | undefined) => number
     /** Reads the number. */
     readonly read: Effect.Effect<number, SqlError.SqlError>
   }
@@ -25,13 +25,13 @@ export class ChannelCount extends Context.Service<
       const signer = yield* Signer
       // All channels are required if the operator gave their seeds.
       const configured = () => (signer.areChannelsGiven ? signer.channels.length : network.channelCount)
-      let known = configured()
+      let count = configured()
 
-      const heed = (asked: number | null | undefined) =>
-        (known = Math.min(asked ?? configured(), signer.channels.length))
+      const heed = (requested: number | null | undefined) =>
+        (count = Math.min(requested ?? configured(), signer.channels.length))
 
       return ChannelCount.of({
-        known: () => known,
+        known: () => count,
         heed,
         read: Effect.map(countRequired(sql, network.id), heed)
       })

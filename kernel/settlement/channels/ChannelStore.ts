@@ -71,10 +71,10 @@ export class ChannelStore extends Context.Service<
      */
     readonly learn: (address: string, sequence: bigint, asOfLedger: number) => Sql<void>
     /**
-     * Replaces the number `known` of an idle channel by its account's, as of a ledger: another signer used it. Does
+     * Replaces the number `stored` of an idle channel by its account's, as of a ledger: another signer used it. Does
      * nothing if the channel is leased or held, its number has changed since it was read, or its last outcome is newer.
      */
-    readonly correct: (address: string, known: bigint, sequence: bigint, asOfLedger: number) => Sql<boolean>
+    readonly correct: (address: string, stored: bigint, sequence: bigint, asOfLedger: number) => Sql<boolean>
     readonly counts: Sql<ChannelCounts>
   }
 >()("tollkeeper/settlement/channels/ChannelStore") {
@@ -126,13 +126,13 @@ export class ChannelStore extends Context.Service<
               and (sequence is null or reread)
               and (leased_until is null or leased_until < clock_timestamp())
               and sequence_ledger <= ${asOfLedger}`),
-        correct: (address, known, sequence, asOfLedger) =>
+        correct: (address, stored, sequence, asOfLedger) =>
           Effect.map(
             sql`update kernel_channels
               set sequence = ${sequence}::int8, sequence_ledger = ${asOfLedger}, fence = fence + 1
               where address = ${address} and settlement is null
                 and (leased_until is null or leased_until < clock_timestamp())
-                and sequence = ${known}::int8 and sequence_ledger <= ${asOfLedger} returning 1`,
+                and sequence = ${stored}::int8 and sequence_ledger <= ${asOfLedger} returning 1`,
             ({ length }) => length === 1
           ),
         counts: Effect.map(

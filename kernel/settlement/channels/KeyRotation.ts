@@ -44,13 +44,13 @@ export class RotationRefused extends Schema.TaggedError<RotationRefused>()("Rota
   message: Schema.String
 }) {}
 
-export type Rotated = Pick<AccountNames, "sponsor" | "formerSponsors" | "channels">
+export type KeyAccounts = Pick<AccountNames, "sponsor" | "formerSponsors" | "channels">
 
 export interface RotationPlan {
   /** Identifies the keys in the sources. */
   readonly id: string
-  readonly before: Rotated
-  readonly next: Rotated
+  readonly before: KeyAccounts
+  readonly next: KeyAccounts
   /** The reason why it would be refused; undefined if it would succeed. */
   readonly fault: string | undefined
 }
@@ -285,7 +285,7 @@ export class KeyRotation extends Context.Service<
     readonly rotate: (
       what: RotationKind,
       planned?: string
-    ) => Effect.Effect<Rotated, RotationRefused | VaultRefused | LedgerUnavailable | SqlError.SqlError>
+    ) => Effect.Effect<KeyAccounts, RotationRefused | VaultRefused | LedgerUnavailable | SqlError.SqlError>
     /** Relation of this replica's keys to the recorded rotations, by the last poll. */
     readonly status: () => RotationStatus
   }

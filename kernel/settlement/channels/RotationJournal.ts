@@ -58,9 +58,9 @@ export const makeRotationJournal = Effect.fnUntraced(function* (network: string,
     inTransaction(
       Effect.gen(function* () {
         yield* sql`lock table kernel_key_rotations in share row exclusive mode`
-        const known = yield* rotations
-        const { from, to } = yield* decide(known)
-        let generation = known[0]?.generation ?? 0
+        const earlier = yield* rotations
+        const { from, to } = yield* decide(earlier)
+        let generation = earlier[0]?.generation ?? 0
         for (const kind of kinds) {
           if (!isChange(kind, { from, to })) continue
           generation += 1

@@ -41,13 +41,13 @@ export type Claimed = Pick<SettlementRecord, "id" | "network" | "scheme" | "auth
 
 type Request = HttpServerRequest.HttpServerRequest
 
-interface Given extends DeliveryClaim {
+interface GivenDelivery extends DeliveryClaim {
   readonly known: KnownDelivery
 }
 
 /** The successes that one request has claimed, until it ends. */
 export class RequestDelivery {
-  readonly given: Array<Given> = []
+  readonly given: Array<GivenDelivery> = []
   /** True if its answer is the success. */
   isAnswered = false
   isOver = false
@@ -58,7 +58,7 @@ export const CurrentDelivery = Context.Reference<RequestDelivery | undefined>("t
   defaultValue: () => undefined
 })
 
-interface Ending {
+interface DueEnd {
   readonly end: DeliveryEnd
   readonly dueAt: number
 }
@@ -92,7 +92,7 @@ export class Deliveries extends Context.Service<
       const scope = yield* Effect.scope
       const ends = yield* makeEnds
       const claim = yield* makeClaim(ends)
-      const watch = (given: ReadonlyArray<Given>, awaitEnd: AwaitResponseEnd, request: Request) =>
+      const watch = (given: ReadonlyArray<GivenDelivery>, awaitEnd: AwaitResponseEnd, request: Request) =>
         awaitEnd(request, (hasLeft) => {
           for (const one of hasLeft ? given : []) ends.leave(one)
         }).pipe(
@@ -117,30 +117,33 @@ export class Deliveries extends Context.Service<
   )
 }
 
-interface Ends {
+interface DeliveryEnds {
   /** Records the end of a delivery. */
-  readonly end: (given: Given, hasLeft: boolean) => Effect.Effect<void>
+  readonly end: (given: GivenDelivery, hasLeft: boolean) => Effect.Effect<void>
   /** Releases a claim once more, since it may have been executed late. */
-  readonly endAgain: (given: Given) => Effect.Effect<void>
+  readonly endAgain: (given: GivenDelivery) => Effect.Effect<void>
   /** The answer has left. */
-  readonly leave: (given: Given) => void
+  readonly leave: (given: GivenDelivery) => void
   readonly hasLeft: (id: string) => boolean
 }
 
 /** Claims successes, each time under a number that this process uses only once. */
-const makeClaim = Effect.fnUntraced(function* ({ end, endAgain }: Ends) {
+const makeClaim = Effect.fnUntraced(function* ({ end, endAgain }: DeliveryEnds) {
   const settlements = yield* Settlements
   const self = yield* ThisProcess
   let claims = 0n
 
-  const next = ({ authorizationKey, id, network, principal, scheme }: Claimed, key: string | undefined): Given => ({
+  const next = (
+    { authorizationKey, id, network, principal, scheme }: Claimed,
+    key: string | undefined
+  ): GivenDelivery => ({
     id,
     process: self.id(),
     claim: (claims += 1n),
     known: { network, scheme, authorizationKey, principal, key }
   })
   /** Handles a claim when the database's answer arrives. */
-  const keep = (delivery: RequestDelivery | undefined, given: Given, exit: Exit.Exit<boolean, unknown>) => {
+  const keep = (delivery: RequestDelivery | undefined, given: GivenDelivery, exit: Exit.Exit<boolean, unknown>) => {
     if (Exit.isFailure(exit)) return Effect.andThen(end(given, false), endAgain(given))
     if (!exit.value) return Effect.void
     if (delivery === undefined) return end(given, true)
@@ -152,7 +155,7 @@ const makeClaim = Effect.fnUntraced(function* ({ end, endAgain }: Ends) {
   return Effect.fnUntraced(function* (of: Claimed, key: string | undefined) {
     const delivery = yield* CurrentDelivery
     yield* self.renewIfStale
-    const ask = (given: Given) =>
+    const ask = (given: GivenDelivery) =>
       Effect.onExit(Effect.retry(settlements.claimDelivery(given, of.principal, key), claimRetry), (exit) =>
         keep(delivery, given, exit)
       )
@@ -170,7 +173,7 @@ const makeClaim = Effect.fnUntraced(function* ({ end, endAgain }: Ends) {
 const makeEnds = Effect.gen(function* () {
   const settlements = yield* Settlements
   const self = yield* ThisProcess
-  const endings = new Set<Ending>()
+  const endings = new Set<DueEnd>()
   /**
    * Settlements with answers that have left. A row that was read before its confirmation was written does not show it
    * yet.
@@ -179,7 +182,7 @@ const makeEnds = Effect.gen(function* () {
   const delivered = new Map<string, KnownDelivery>()
   let mayBeLost = false
 
-  const leave = ({ id, known }: Given): void => {
+  const leave = ({ id, known }: GivenDelivery): void => {
     left.add(id)
     const [first] = left
     if (left.size > knownMax && first !== undefined) left.delete(first)
@@ -218,14 +221,14 @@ const makeEnds = Effect.gen(function* () {
       return wake
     })
   )
-  const after = (millis: number) => (given: Given, hasLeft: boolean) =>
+  const after = (millis: number) => (given: GivenDelivery, hasLeft: boolean) =>
     Effect.flatMap(monotonicMillis, (now) => {
       if (hasLeft) leave(given)
       endings.add({ end: { ...given, hasLeft }, dueAt: now + millis })
       return wake
     })
   const later = after(lateClaimMillis)
-  const ends: Ends = {
+  const ends: DeliveryEnds = {
     end: after(0),
     endAgain: (given) => later(given, false),
     leave,

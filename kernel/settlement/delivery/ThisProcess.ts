@@ -35,14 +35,14 @@ interface RenewedRow {
   readonly others: ReadonlyArray<Other>
 }
 
-interface Seen {
+interface SeenBeat {
   readonly beat: string
   readonly since: number
 }
 
 /** The rows that stayed unchanged for too long, by this process's observation. */
 const makeWatch = () => {
-  let seen = new Map<string, Seen>()
+  let seen = new Map<string, SeenBeat>()
   let watchedAt = -Infinity
   return (others: ReadonlyArray<Other>, now: number): ReadonlyArray<Other> => {
     // After a gap in its own renewals, it cannot judge the others.
@@ -50,8 +50,8 @@ const makeWatch = () => {
     watchedAt = now
     seen = new Map(
       others.map(({ beat, id }) => {
-        const known = seen.get(id)
-        return [id, isContinuous && known?.beat === beat ? known : { beat, since: now }]
+        const earlier = seen.get(id)
+        return [id, isContinuous && earlier?.beat === beat ? earlier : { beat, since: now }]
       })
     )
     return others.filter(({ id }) => now - seen.get(id)!.since >= deadAfterMillis)

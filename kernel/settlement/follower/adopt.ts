@@ -20,7 +20,7 @@ import type { ExecutedTransaction } from "../../ledger/Executed.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
 import { Signer } from "../../signer/Signer.ts"
-import { Authorizations, type Nonce, type Promised } from "../Authorizations.ts"
+import { Authorizations, type Nonce, type PromisedPayment } from "../Authorizations.ts"
 import { makeConfirmOutcomes } from "./confirmOutcomes.ts"
 import { makeFindSpending, ofOurs, type OwnAccounts, readSpending, type Spending } from "./findSpending.ts"
 import { OwnerTags } from "../OwnerTags.ts"
@@ -87,7 +87,7 @@ const settlementOf = (
 }
 
 /** An authorization that is refused for its age, and the maximum life of one with its terms. */
-export interface Expired {
+export interface ExpiredAuthorization {
   readonly expiresLedger: number
   readonly lifeLedgers: number
   /** As `UseQuestion.endedLedger`. */
@@ -100,7 +100,7 @@ export interface Expired {
 type Use = Spending | "Unused" | "Forgotten"
 
 /** `Alive`: not used yet, and a later ledger may still use it. */
-type Shown = Use | "Alive"
+type UseEvidence = Use | "Alive"
 
 /** A hash that no transaction has: the answer shows how far back a node's history reaches. */
 const noTransaction = "0".repeat(64)
@@ -121,12 +121,12 @@ const makePollUp = Effect.gen(function* () {
    * far.
    */
   return Effect.fnUntraced(function* (
-    promised: Promised,
+    promised: PromisedPayment,
     {
       nonce,
       own,
       expired
-    }: { readonly nonce: Nonce; readonly own: OwnAccounts; readonly expired: Expired | undefined },
+    }: { readonly nonce: Nonce; readonly own: OwnAccounts; readonly expired: ExpiredAuthorization | undefined },
     begun: { scannedTo: number }
   ) {
     const { inLedger, latestLedger } = yield* rpc.nonceSpent(nonce.address, nonce.nonce)
@@ -138,7 +138,7 @@ const makePollUp = Effect.gen(function* () {
       entryLedger: Option.getOrUndefined(inLedger),
       ...(expired === undefined ? { oldestLedger: 1 } : yield* oldestReadable)
     })
-    if (where._tag === "Unknown" && expired?.isAlive === true) return "Alive" as Shown
+    if (where._tag === "Unknown" && expired?.isAlive === true) return "Alive" as UseEvidence
     // The node that refused it as spent had more ledgers than this one.
     if (where._tag === "Unknown") return yield* unknown("the node does not show yet where the authorization was used")
     if (where._tag !== "Search") return where._tag satisfies Use as Shown
@@ -146,7 +146,7 @@ const makePollUp = Effect.gen(function* () {
     let next = Math.max(fromLedger, begun.scannedTo + 1)
     while (next <= toLedger) {
       const { scannedTo, spending } = yield* findSpending({ promised, own, fromLedger: next, toLedger })
-      if (spending !== undefined) return spending as Shown
+      if (spending !== undefined) return spending as UseEvidence
       if (scannedTo < next) break
       begun.scannedTo = scannedTo
       next = scannedTo + 1
@@ -155,12 +155,12 @@ const makePollUp = Effect.gen(function* () {
     const isNamed = Option.isSome(inLedger) && inLedger.value === toLedger
     if (next <= toLedger || isNamed)
       return yield* unknown("the node does not show the transaction that used the authorization")
-    return (isWhole ? "Unused" : "Forgotten") as Shown
+    return (isWhole ? "Unused" : "Forgotten") as UseEvidence
   }, withSpanIfSampled("settlement.findSpending"))
 })
 
 /** The use of a refused authorization; none if the scheme cannot read the nonce. */
-export type Adopted =
+export type AdoptionResult =
   /** One of our transactions paid it, and it belongs to the caller. */
   | { readonly _tag: "Ours" }
   /** It was ours, and we cannot show that the caller owns it: the operator has to assign it. Its inner hash. */
@@ -184,19 +184,19 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
     request: AdoptionRequest,
     nonce: Nonce,
     key: string,
-    expired: Expired | undefined
+    expired: ExpiredAuthorization | undefined
   ) {
     const { source: principal } = request.principal
     const mine = waiting.get(principal) ?? 0
     if (mine >= pollsOfPrincipalMax) return yield* unknown("too many concurrent searches for spent authorizations")
     waiting.set(principal, mine + 1)
     const poll = Effect.suspend(() => {
-      const known = cached.peek(key)
+      const cachedUse = cached.peek(key)
       const progress = begun.get(key) ?? { scannedTo: 0 }
       begun.set(key, progress)
-      return known === undefined
+      return cachedUse === undefined
         ? pollUp(request, { nonce, own: own(), expired }, progress)
-        : Effect.succeed<Shown>(known)
+        : Effect.succeed<UseEvidence>(cachedUse)
     })
     return yield* polling
       .withPermits(1)(poll)
@@ -212,7 +212,7 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
       )
   })
 
-  return Effect.fnUntraced(function* (request: AdoptionRequest, expired: Expired | undefined) {
+  return Effect.fnUntraced(function* (request: AdoptionRequest, expired: ExpiredAuthorization | undefined) {
     const nonce = authorizations.nonceOf(request)
     if (nonce === undefined || nonce === "none") return undefined
     // The user of a nonce is the same for all its authorizations, but an unused life of one does not decide about
@@ -258,16 +258,17 @@ export const makeAdopter = Effect.gen(function* () {
     const use = readSpending(authorizations, found, request, own())
     const inner = ofOurs(found.envelope, own())
     const by = { transaction: found.executed.innerHash, isOurs: inner !== undefined }
-    if (use?.moved === undefined || inner === undefined) return { answer: { _tag: "Elsewhere", ...by } as Adopted }
+    if (use?.moved === undefined || inner === undefined)
+      return { answer: { _tag: "Elsewhere", ...by } as AdoptionResult }
     const adopted = settlementOf(request, found, inner, use.moved)
-    if (yield* isOwner(adopted, inner)) return { answer: { _tag: "Ours" } as Adopted, adopted, by }
+    if (yield* isOwner(adopted, inner)) return { answer: { _tag: "Ours" } as AdoptionResult, adopted, by }
     yield* Effect.annotateLogs(Effect.logWarning(unshown), { transaction: by.transaction })
-    return { answer: { _tag: "Unclaimed", transaction: by.transaction } as Adopted }
+    return { answer: { _tag: "Unclaimed", transaction: by.transaction } as AdoptionResult }
   })
 
-  const adopt = Effect.fnUntraced(function* (request: AdoptionRequest, expired?: Expired) {
+  const adopt = Effect.fnUntraced(function* (request: AdoptionRequest, expired?: ExpiredAuthorization) {
     const found = yield* search(request, expired)
-    if (found === undefined || typeof found === "string") return found && ({ _tag: found } as Adopted)
+    if (found === undefined || typeof found === "string") return found && ({ _tag: found } as AdoptionResult)
     const { adopted, answer, by } = yield* verify(request, found)
     if (adopted === undefined) return answer
     const { authorizationExpiresLedger, channel, innerHash } = adopted
@@ -284,7 +285,7 @@ export const makeAdopter = Effect.gen(function* () {
         Effect.annotateLogs({ settlement: adopted.id, transaction: adopted.innerHash })
       )
     }
-    return stored === "TransactionTaken" ? ({ _tag: "Elsewhere", ...by } as Adopted) : answer
+    return stored === "TransactionTaken" ? ({ _tag: "Elsewhere", ...by } as AdoptionResult) : answer
   }, withSpanIfSampled("settlement.adopt"))
 
   /**
@@ -293,11 +294,11 @@ export const makeAdopter = Effect.gen(function* () {
    */
   const find = Effect.fnUntraced(function* (
     request: AdoptionRequest,
-    expired: Expired | undefined,
+    expired: ExpiredAuthorization | undefined,
     fingerprintFor: (amount: bigint) => string
   ) {
     const found = yield* search(request, expired)
-    if (found === undefined || typeof found === "string") return found && ({ _tag: found } as Adopted)
+    if (found === undefined || typeof found === "string") return found && ({ _tag: found } as AdoptionResult)
     const moved = transferred(request, found.executed) ?? request.amount
     const settled = moved < request.amount ? { ...request, amount: moved, fingerprint: fingerprintFor(moved) } : request
     return (yield* verify(settled, found)).answer

@@ -10,7 +10,7 @@ import { batched } from "../../database/batched.ts"
 import { type EndpointReader, LedgerRpc, type SnapshotAnswer, type TransactionAnswer } from "../../ledger/LedgerRpc.ts"
 import { monotonicMillis } from "../../time/monotonicMillis.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
-import { Authorizations, type Nonce, type Promised } from "../Authorizations.ts"
+import { Authorizations, type Nonce, type PromisedPayment } from "../Authorizations.ts"
 import type { Evidence, Outcome } from "../state/Settlement.ts"
 
 /** Maximum outcomes of one read: two keys each. */
@@ -30,7 +30,7 @@ export type ShownOutcome = Pick<Outcome, "state" | "transaction" | "ledger" | "r
 
 /** The part of an outcome that another endpoint can confirm. */
 export interface OutcomeClaim {
-  readonly promised: Promised
+  readonly promised: PromisedPayment
   readonly channel: string
   readonly innerHash: string
   readonly authorizationExpiresLedger: number
@@ -105,18 +105,20 @@ const makeReadVerdicts = Effect.gen(function* () {
   const authorizations = yield* Authorizations
 
   const once = Effect.fnUntraced(function* (reader: EndpointReader, claims: ReadonlyArray<OutcomeClaim>) {
-    const asked = claims.map((claim) => {
+    const claimsWithNonce = claims.map((claim) => {
       const nonce = authorizations.nonceOf(claim.promised)
       return { claim, nonce: nonce === "none" ? undefined : nonce }
     })
-    const queries = asked.flatMap(({ claim: { channel }, nonce }) => (nonce === undefined ? [] : [{ channel, nonce }]))
+    const queries = claimsWithNonce.flatMap(({ claim: { channel }, nonce }) =>
+      nonce === undefined ? [] : [{ channel, nonce }]
+    )
     const answer = queries.length === 0 ? undefined : yield* reader.snapshots(queries)
     const shown = new Map<Nonce, SnapshotAnswer["nonce"]>(
       queries.map(({ nonce }, at) => [nonce, answer!.snapshots[at]!.nonce])
     )
     let isNear = true
     const verdicts = yield* Effect.forEach(
-      asked,
+      claimsWithNonce,
       ({ claim, nonce }): Effect.Effect<Verdict, Effect.Error<ReturnType<EndpointReader["transaction"]>>> => {
         const note = (verdict: Verdict, latestLedger: number) => {
           if (verdict === "Behind" && latestLedger < ledgerOf(claim.outcome) - nearLedgers) isNear = false
@@ -140,15 +142,15 @@ const makeReadVerdicts = Effect.gen(function* () {
   return Effect.fnUntraced(function* (reader: EndpointReader, claims: ReadonlyArray<OutcomeClaim>, millis: number) {
     const until = (yield* monotonicMillis) + millis
     let pause = firstPauseMillis
-    let known: ReadonlyArray<Verdict> | undefined
+    let lastVerdicts: ReadonlyArray<Verdict> | undefined
     while (true) {
       const left = until - (yield* monotonicMillis)
       const answer = Option.flatten(yield* Effect.timeoutOption(Effect.option(once(reader, claims)), left))
-      if (Option.isNone(answer)) return known
+      if (Option.isNone(answer)) return lastVerdicts
       const { isNear, verdicts } = answer.value
       if (!isNear) return verdicts.map((one) => (one === "Behind" ? "Unknown" : one))
-      known = verdicts
-      if (!verdicts.includes("Behind") || (yield* monotonicMillis) + pause >= until) return known
+      lastVerdicts = verdicts
+      if (!verdicts.includes("Behind") || (yield* monotonicMillis) + pause >= until) return lastVerdicts
       yield* Effect.sleep(Duration.millis(pause))
       pause *= 2
     }

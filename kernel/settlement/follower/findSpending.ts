@@ -8,7 +8,7 @@ import { encodeOperation } from "../../stellar/ContractCall.ts"
 import { bumpedIn, bumpIn, type Envelope, sourceOf, type Transaction, transactionIn } from "../../stellar/Envelope.ts"
 import type { ExecutedTransaction } from "../../ledger/Executed.ts"
 import { LedgerRpc, type ScanAnswer } from "../../ledger/LedgerRpc.ts"
-import { Authorizations, type Promised } from "../Authorizations.ts"
+import { Authorizations, type PromisedPayment } from "../Authorizations.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
 export interface Spending {
@@ -45,7 +45,7 @@ export const ofOurs = (envelope: Envelope, { channels, sponsors }: OwnAccounts):
 export const readSpending = (
   authorizations: Authorizations["Service"],
   { envelope, executed }: ScanAnswer["found"][number],
-  promised: Promised,
+  promised: PromisedPayment,
   own: OwnAccounts
 ): Spending | undefined => {
   if (!executed.succeeded) return undefined
@@ -66,7 +66,7 @@ export const readSpending = (
 }
 
 export interface SpendingQuery {
-  readonly promised: Promised
+  readonly promised: PromisedPayment
   readonly own: OwnAccounts
   readonly fromLedger: number
   readonly toLedger: number

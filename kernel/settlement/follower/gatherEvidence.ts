@@ -116,11 +116,11 @@ export const makeSearcher = Effect.gen(function* () {
     const { sequence } = yield* clock.now
     // A rebuilt settlement has another channel and number.
     const key = `${record.innerHash} ${range.fromLedger}`
-    const known = begun.get(key)
-    const isWhole = known !== undefined && known.search.toLedger >= range.toLedger
-    if (isWhole && sequence - known.atLedger < searchAgainLedgers) return known.search
-    const isBegun = !isWhole && known !== undefined
-    const before = isBegun ? known.search : nothingFound(range.fromLedger)
+    const begunSearch = begun.get(key)
+    const isWhole = begunSearch !== undefined && begunSearch.search.toLedger >= range.toLedger
+    if (isWhole && sequence - begunSearch.atLedger < searchAgainLedgers) return begunSearch.search
+    const isBegun = !isWhole && begunSearch !== undefined
+    const before = isBegun ? begunSearch.search : nothingFound(range.fromLedger)
     const pollFrom = (fromLedger: number) =>
       findSpending({
         promised: record,
@@ -140,18 +140,18 @@ export const makeSearcher = Effect.gen(function* () {
       earlier === 0
         ? pollFrom(nextLedger)
         : Effect.catchTag(pollFrom(nextLedger - earlier), "LedgerUnavailable", () => pollFrom(nextLedger))
-    const found = yield* poll.pipe(
+    const scanned = yield* poll.pipe(
       // A failed scan has no result; other evidence may still decide.
       Effect.catchTag("LedgerUnavailable", (error) =>
         Effect.as(Effect.logInfo("ledgers could not be scanned for an authorization", error), undefined)
       )
     )
-    if (found === undefined) return before
+    if (scanned === undefined) return before
     const search: Search = {
       fromLedger: range.fromLedger,
-      toLedger: Math.max(before.toLedger, found.scannedTo),
-      spending: before.spending?._tag === "Ours" ? before.spending : (spendingOf(found.spending) ?? before.spending),
-      numberUsedBy: before.numberUsedBy ?? userOfNumber(record, found.withNumber)
+      toLedger: Math.max(before.toLedger, scanned.scannedTo),
+      spending: before.spending?._tag === "Ours" ? before.spending : (spendingOf(scanned.spending) ?? before.spending),
+      numberUsedBy: before.numberUsedBy ?? userOfNumber(record, scanned.withNumber)
     }
     keep(key, { search, atLedger: sequence })
     return search

@@ -29,14 +29,14 @@ const triedLedgersMax = 8
  * readable.
  */
 const makeDensity = () => {
-  let known: { readonly perLedger: number; readonly atLedger: number } | undefined
+  let density: { readonly perLedger: number; readonly atLedger: number } | undefined
   return {
     note: (transactions: number, ledgers: number, atLedger: number) => {
-      if (ledgers > 0) known = { perLedger: transactions / ledgers, atLedger }
+      if (ledgers > 0) density = { perLedger: transactions / ledgers, atLedger }
     },
     /** Undefined if it must be measured. */
     expected: (ledgers: number, atLedger: number): number | undefined =>
-      known === undefined || atLedger - known.atLedger > believedLedgers ? undefined : known.perLedger * ledgers
+      density === undefined || atLedger - density.atLedger > believedLedgers ? undefined : density.perLedger * ledgers
   }
 }
 

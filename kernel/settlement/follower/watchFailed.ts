@@ -28,7 +28,7 @@ const leaseDuration = Duration.seconds(10)
 const concurrency = 4
 
 /** The endpoints' evidence for one nonce: the ledger of its use, or the last ledger at which it was unspent. */
-type Shown = { readonly usedIn: number } | { readonly unspentAt: number | undefined }
+type NonceEvidence = { readonly usedIn: number } | { readonly unspentAt: number | undefined }
 
 /** The correction of the settlement after a use. Pure. */
 export const correctionOf = (
@@ -55,31 +55,31 @@ const makeReadNonces = Effect.gen(function* () {
 
   /** By id; settlements with an unreadable nonce are absent. */
   return Effect.fnUntraced(function* (records: ReadonlyArray<WatchedRecord>) {
-    const shown = new Map<string, Shown>()
+    const evidence = new Map<string, NonceEvidence>()
     const others = yield* rpc.others(undefined)
-    const asked = records.flatMap((record) => {
+    const readable = records.flatMap((record) => {
       const nonce = authorizations.nonceOf(record)
       return nonce === undefined || nonce === "none" ? [] : [{ record, query: { channel: record.channel, nonce } }]
     })
-    for (let at = 0; at < asked.length; at += noncesMax) {
-      const some = asked.slice(at, at + noncesMax)
+    for (let at = 0; at < readable.length; at += noncesMax) {
+      const some = readable.slice(at, at + noncesMax)
       const queries = some.map(({ query }) => query)
       for (const { snapshots } of others.length === 0 ? [rpc] : others) {
         const answer = yield* Effect.option(snapshots(queries))
         if (answer._tag === "None" || !(yield* isReached(clock, answer.value.latestLedger))) continue
-        const { latestLedger, snapshots: found } = answer.value
+        const { latestLedger, snapshots: answers } = answer.value
         for (const [index, { record }] of some.entries()) {
           const { authorizationExpiresLedger: last, id } = record
-          const nonce = found[index]!.nonce
-          const before = shown.get(id)
+          const nonce = answers[index]!.nonce
+          const before = evidence.get(id)
           // One endpoint that shows a use is enough to follow it up: we confirm the use before we store anything.
           if (before !== undefined && "usedIn" in before) continue
           const isUsed = typeof nonce === "number" && nonce <= last
-          shown.set(id, isUsed ? { usedIn: nonce } : { unspentAt: latestLedger <= last ? latestLedger : undefined })
+          evidence.set(id, isUsed ? { usedIn: nonce } : { unspentAt: latestLedger <= last ? latestLedger : undefined })
         }
       }
     }
-    return shown
+    return evidence
   })
 })
 
@@ -139,7 +139,7 @@ const makeFollowUp = Effect.gen(function* () {
       toLedger
     })
 
-  return Effect.fnUntraced(function* (record: WatchedRecord, shown: Shown | undefined) {
+  return Effect.fnUntraced(function* (record: WatchedRecord, shown: NonceEvidence | undefined) {
     const { authorizationExpiresLedger: last, id, watchAfter } = record
     const end = Effect.fnUntraced(function* (isDead: boolean) {
       unspentAt.delete(id)

@@ -110,12 +110,12 @@ export class LiveLimits extends Context.Service<
       const limits = yield* Limits
       const base: LimitValues = { ...limits }
       const rows = sql<Row>`select name, principal, value from kernel_limits order by name, principal`
-      const refresh = Effect.tap(rows, (found) => Effect.sync(() => Object.assign(limits, liveOf(base, found))))
-      const list = Effect.map(refresh, (found) => shownOf(limits, found))
+      const refresh = Effect.tap(rows, (stored) => Effect.sync(() => Object.assign(limits, liveOf(base, stored))))
+      const list = Effect.map(refresh, (stored) => shownOf(limits, stored))
       const valueOf = ({ key, name }: LimitChange) =>
-        Effect.map(list, (found) => {
+        Effect.map(list, (shownLimits) => {
           const of = (principal: string | null) =>
-            found.find((one) => one.name === name && one.principal === principal)?.value
+            shownLimits.find((one) => one.name === name && one.principal === principal)?.value
           return String((key === undefined ? undefined : of(`key:${key}`)) ?? of(null))
         })
       // An embedded database has one process: only its own start and changes need a read.

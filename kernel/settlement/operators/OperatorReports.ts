@@ -27,7 +27,7 @@ export interface UnfinishedSettlement {
   readonly oldestUnresolvedSeconds: number
 }
 
-export interface Spent {
+export interface DailySpend {
   readonly principal: string
   readonly reservedStroops: bigint
   readonly chargedStroops: bigint
@@ -99,7 +99,7 @@ export class OperatorReports extends Context.Service<
     /** Open and unresolved settlements, the oldest first. */
     readonly withoutEnd: Sql<ReadonlyArray<SettlementRecord>>
     /** A UTC day's sponsored fees by principal, the largest first. */
-    readonly spent: (day: string) => Sql<ReadonlyArray<Spent>>
+    readonly spent: (day: string) => Sql<ReadonlyArray<DailySpend>>
     /** By id, or by the hash of any of its transactions. */
     readonly life: (idOrHash: string) => Sql<Option.Option<SettlementHistory>>
     /** Settlements of a payer, the newest first. Scans the table: for an operator's command, not for a route. */
@@ -127,7 +127,7 @@ export class OperatorReports extends Context.Service<
             order by recorded_at limit ${listMax}`,
           (rows) => rows.map(toRecord)
         ),
-        spent: (day) => sql<Spent>`select principal, reserved_stroops as "reservedStroops",
+        spent: (day) => sql<DailySpend>`select principal, reserved_stroops as "reservedStroops",
           committed_stroops as "chargedStroops" from kernel_sponsor_budget where day = ${day}::date
           order by reserved_stroops + committed_stroops desc, principal limit ${listMax}`,
         life: lifeOf(sql, network.id),

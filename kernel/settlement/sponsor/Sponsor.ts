@@ -39,7 +39,7 @@ const every = Duration.seconds(5)
 const everyUnattended = Duration.seconds(30)
 
 /** One reading of everything, and when it was made. */
-interface Reading {
+interface SponsorReading {
   readonly status: SponsorStatus
   readonly readAt: number
   readonly accountsAt: number
@@ -54,15 +54,15 @@ const makeReader = Effect.gen(function* () {
   const signer = yield* Signer
 
   const readAccounts = Effect.fnUntraced(function* (addresses: ReadonlyArray<string>) {
-    const found = new Map<string, LedgerAccount>()
+    const byAddress = new Map<string, LedgerAccount>()
     for (let at = 0; at < addresses.length; at += accountsMax) {
       const { accounts } = yield* rpc.accounts(addresses.slice(at, at + accountsMax))
-      for (const [address, account] of accounts) found.set(address, account)
+      for (const [address, account] of accounts) byAddress.set(address, account)
     }
-    return found
+    return byAddress
   })
 
-  return Effect.fnUntraced(function* (known: Reading | undefined) {
+  return Effect.fnUntraced(function* (previous: SponsorReading | undefined) {
     const [stored] = yield* sql<{
       owed: bigint
       age: number | null
@@ -77,8 +77,8 @@ const makeReader = Effect.gen(function* () {
         and state in ('prepared', 'submitted')`
     const { addresses, age, open, owed } = stored!
     // A new channel has not been read yet.
-    const isKnown = known !== undefined && addresses.every((address) => known.accounts.has(address))
-    const accounts = isKnown ? known.accounts : yield* readAccounts([signer.sponsor, ...addresses])
+    const isKnown = previous !== undefined && addresses.every((address) => previous.accounts.has(address))
+    const accounts = isKnown ? previous.accounts : yield* readAccounts([signer.sponsor, ...addresses])
     const sponsor = accounts.get(signer.sponsor)
     const usable = addresses.flatMap((address) => accounts.get(address) ?? [])
     const readAt = yield* monotonicMillis
@@ -93,7 +93,7 @@ const makeReader = Effect.gen(function* () {
       open,
       oldestOpenSeconds: age ?? undefined
     }
-    return { status, readAt, accountsAt: isKnown ? known.accountsAt : readAt, accounts } satisfies Reading
+    return { status, readAt, accountsAt: isKnown ? previous.accountsAt : readAt, accounts } satisfies SponsorReading
   })
 })
 
@@ -101,7 +101,7 @@ const makeReader = Effect.gen(function* () {
 const makeReadings = Effect.gen(function* () {
   const read = yield* makeReader
   const one = yield* Semaphore.make(1)
-  let reading: Reading | undefined
+  let reading: SponsorReading | undefined
 
   /** Reads the open costs if they are old, and the accounts if those are. */
   const refresh = one.withPermits(1)(
@@ -115,11 +115,11 @@ const makeReadings = Effect.gen(function* () {
 
   /** Reads everything again: it keeps nothing from before the call, and spaces the readings. */
   const readAgain = Effect.gen(function* () {
-    const asked = yield* monotonicMillis
+    const requestedAt = yield* monotonicMillis
     yield* one.withPermits(1)(
       Effect.gen(function* () {
         const accountsAt = reading?.accountsAt ?? -Infinity
-        if (accountsAt > asked) return
+        if (accountsAt > requestedAt) return
         yield* Effect.sleep(Math.max(0, accountsAt + againMillis - (yield* monotonicMillis)))
         reading = yield* read(undefined)
       })
@@ -148,16 +148,16 @@ interface Note {
 
 /** The last result of each scheme that was checked. A lasting problem is logged once as a warning, and its end once. */
 const makeNotes = () => {
-  const found = new Map<string, Note>()
+  const noteByScheme = new Map<string, Note>()
   const note = Effect.fnUntraced(function* (scheme: string, error: string | undefined) {
     const now = yield* monotonicMillis
-    const before = found.get(scheme)
+    const before = noteByScheme.get(scheme)
     const hasBegun = before?.problem !== undefined && before.hasBegun
     const entry =
       before !== undefined && before.problem === error
         ? before
         : { problem: error, since: now, isSaid: false, hasBegun: error !== undefined && hasBegun }
-    found.set(scheme, entry)
+    noteByScheme.set(scheme, entry)
     if (error === undefined && hasBegun)
       return yield* Effect.logInfo("settlements can be paid for again").pipe(Effect.annotateLogs({ scheme }))
     if (error === undefined || entry.isSaid || now - entry.since < warnAfterMillis) return
@@ -167,8 +167,8 @@ const makeNotes = () => {
   })
   return {
     note,
-    schemes: () => [...found.keys()],
-    isFaulty: () => [...found.values()].some(({ problem }) => problem !== undefined)
+    schemes: () => [...noteByScheme.keys()],
+    isFaulty: () => [...noteByScheme.values()].some(({ problem }) => problem !== undefined)
   }
 }
 
@@ -240,16 +240,16 @@ export class Sponsor extends Context.Service<
         // While nothing can be recorded, the state of the sponsor does not matter.
         const unwritable = yield* writes.problem
         if (unwritable !== undefined) return Option.some(unwritable)
-        let found = yield* errorOf(scheme)
-        if (found !== undefined) {
+        let problem = yield* errorOf(scheme)
+        if (problem !== undefined) {
           yield* readings.readAgain.pipe(
             Effect.timeoutOption(patience),
             Effect.catch((error) => Effect.logDebug("the sponsor could not be read again", error))
           )
-          found = yield* errorOf(scheme)
+          problem = yield* errorOf(scheme)
         }
-        yield* notes.note(scheme, found)
-        return Option.fromUndefinedOr(found)
+        yield* notes.note(scheme, problem)
+        return Option.fromUndefinedOr(problem)
       }, withSpanIfSampled("Sponsor.problem"))
 
       const isFundedByFaucet = network.developmentAutoFund && Option.isSome(network.friendbotUrl)
@@ -266,7 +266,7 @@ export class Sponsor extends Context.Service<
         yield* signer.assure
         return yield* Effect.repeat(problem(scheme), {
           schedule: openingPolls,
-          while: (found) => (Option.isSome(found) ? mayOpen(scheme) : Effect.succeed(false))
+          while: (problem) => (Option.isSome(problem) ? mayOpen(scheme) : Effect.succeed(false))
         })
       })
 

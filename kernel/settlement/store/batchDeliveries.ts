@@ -13,13 +13,13 @@ import type { DeliveryClaim, DeliveryEnd, KnownDelivery, Settlements } from "./S
 /** Maximum payments of one statement. */
 const callsMax = 100
 
-interface Claiming extends DeliveryClaim {
+interface ClaimRequest extends DeliveryClaim {
   readonly principal: string
   readonly key: string | undefined
 }
 
 /** Returns the granted claims among some; it has at most one claim of a settlement. */
-const claimDeliveries = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, claims: ReadonlyArray<Claiming>) {
+const claimDeliveries = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, claims: ReadonlyArray<ClaimRequest>) {
   const rows = yield* inStatement(sql<{ id: string }>`update kernel_settlements as s
     set delivered_at = clock_timestamp(), delivered_by = c.process, delivered_claim = c.claim,
       delivered_key = nullif(c.key, ''), confirmed_at = null
@@ -90,7 +90,7 @@ export const batchDeliveries = Effect.gen(function* () {
   const asPayment = Effect.provideService(Lane, "payments")
   const claiming = yield* batched({
     maxBatchSize: callsMax,
-    keyOf: ({ id }: Claiming) => id,
+    keyOf: ({ id }: ClaimRequest) => id,
     runBatch: (claims) => asPayment(claimDeliveries(sql, claims))
   })
   return {

@@ -51,10 +51,10 @@ const findAll = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, queries: 
   return queries.map((_, at) => (byQuestion.get(at) ?? []).map(toRecord))
 })
 
-type Found = Effect.Effect<ReadonlyArray<SettlementRecord>, SqlError.SqlError>
+type FindResult = Effect.Effect<ReadonlyArray<SettlementRecord>, SqlError.SqlError>
 
 /** The batched call; `findOne` reads one payment. Its resources end with the Scope. */
-export const batchFinds = Effect.fnUntraced(function* (findOne: (query: FindQuery) => Found) {
+export const batchFinds = Effect.fnUntraced(function* (findOne: (query: FindQuery) => FindResult) {
   const sql = yield* SqlClient.SqlClient
   const asPayment = Effect.provideService(Lane, "payments")
   const finding = yield* batched({

@@ -115,7 +115,7 @@ const recordGroup = (
   })
 }
 
-type Recording = (settlement: NewSettlement) => Effect.Effect<Answer>
+type RecordSettlement = (settlement: NewSettlement) => Effect.Effect<Answer>
 
 /** One batcher per principal, since the budget's row is locked by principal; kept while any of its payments waits. */
 const makeRecorders = Effect.fnUntraced(function* (facilitator: string, recordOne: RecordOne) {
@@ -132,11 +132,11 @@ const makeRecorders = Effect.fnUntraced(function* (facilitator: string, recordOn
     keyOf: ({ channel }: NewSettlement) => channel.address,
     runBatch: run
   }).pipe(Effect.provideService(Scope.Scope, scope))
-  const recorders = new Map<string, { readonly recording: Recording; calls: number }>()
+  const recorders = new Map<string, { readonly recording: RecordSettlement; calls: number }>()
   const enter = (name: string) =>
     Effect.suspend(() => {
-      const known = recorders.get(name)
-      if (known !== undefined) return Effect.succeed(known)
+      const existing = recorders.get(name)
+      if (existing !== undefined) return Effect.succeed(existing)
       return Effect.map(made, (recording) => {
         const recorder = { recording, calls: 0 }
         recorders.set(name, recorder)

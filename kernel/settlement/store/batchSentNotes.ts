@@ -13,17 +13,17 @@ const callsMax = 100
 /** Pause between statements: no caller waits for this note, and the answers to many attempts arrive one by one. */
 const sentRestMillis = 100
 
-interface Noting {
+interface AttemptNote {
   readonly id: string
   readonly number: number
   readonly sent: SentNote
 }
 
-const wasTaken = ({ sent }: Noting): boolean =>
+const wasTaken = ({ sent }: AttemptNote): boolean =>
   sent.status === "Pending" || sent.status === "Duplicate" || sent.status === "Lost"
 
 /** Records the answers to some attempts, all different. */
-const noteSent = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, notes: ReadonlyArray<Noting>) {
+const noteSent = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, notes: ReadonlyArray<AttemptNote>) {
   const ids = notes.map(({ id }) => id)
   yield* inStatement(sql`with published as (
       select * from unnest(${ids}::uuid[], ${notes.map(({ number }) => number)}::int[],
@@ -45,7 +45,7 @@ export const batchSentNotes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const noting = yield* batched({
     maxBatchSize: callsMax,
-    keyOf: ({ id, number }: Noting) => `${id} ${number}`,
+    keyOf: ({ id, number }: AttemptNote) => `${id} ${number}`,
     minIntervalMillis: sentRestMillis,
     runBatch: (notes) => Effect.provideService(noteSent(sql, notes), Lane, "payments")
   })

@@ -56,8 +56,8 @@ const matching = Effect.fnUntraced(function* ({ address }: RemoteSignerValues, k
 export const openRemoteKey = Effect.fnUntraced(function* (values: RemoteSignerValues, crypto: Crypto["Service"]) {
   const client = yield* HttpClient.HttpClient
   const remote = kinds[values.kind](values, crypto)
-  const asked = Effect.flatMap(remote.publicKey, (key) => matching(values, key))
-  const publicKey = StrKey.decodeEd25519PublicKey(values.address ?? (yield* asked))
+  const remoteAddress = Effect.flatMap(remote.publicKey, (key) => matching(values, key))
+  const publicKey = StrKey.decodeEd25519PublicKey(values.address ?? (yield* remoteAddress))
   const sign = (message: Uint8Array) =>
     remote.sign(message).pipe(
       Effect.filterOrFail(
@@ -73,8 +73,8 @@ export const openRemoteKey = Effect.fnUntraced(function* (values: RemoteSignerVa
 export const openRemoteAccount = Effect.fnUntraced(function* (values: RemoteSignerValues, crypto: Crypto["Service"]) {
   const client = yield* HttpClient.HttpClient
   const remote = kinds[values.kind](values, crypto)
-  const asked = Effect.flatMap(remote.publicKey, (key) => matching(values, key))
-  const address = values.address ?? (yield* asked)
+  const remoteAddress = Effect.flatMap(remote.publicKey, (key) => matching(values, key))
+  const address = values.address ?? (yield* remoteAddress)
   const publicKey = StrKey.decodeEd25519PublicKey(address)
   const probe = crypto.sha256(new TextEncoder().encode("tollkeeper: is the signer there?"))
   const one = yield* Semaphore.make(1)

@@ -56,12 +56,12 @@ const makeToken = Effect.fnUntraced(function* (
 
 export const gcpKms: MakeRemoteKey = (values, crypto) => {
   const root = `${(values.url === "" ? audience : values.url).replace(/\/$/, "")}/v1/${values.key}`
-  let known: { readonly token: Redacted.Redacted; readonly untilSeconds: number } | undefined
+  let cachedToken: { readonly token: Redacted.Redacted; readonly untilSeconds: number } | undefined
   const headers = Effect.gen(function* () {
     const now = Math.floor((yield* Clock.currentTimeMillis) / 1_000)
-    if (known === undefined || known.untilSeconds < now)
-      known = { token: yield* makeToken(crypto, values, now), untilSeconds: now + lifeSeconds - marginSeconds }
-    return { authorization: `Bearer ${Redacted.value(known.token)}` }
+    if (cachedToken === undefined || cachedToken.untilSeconds < now)
+      cachedToken = { token: yield* makeToken(crypto, values, now), untilSeconds: now + lifeSeconds - marginSeconds }
+    return { authorization: `Bearer ${Redacted.value(cachedToken.token)}` }
   })
   const decode = (text: string) => Result.getOrElse(Base64.decode(text), () => new Uint8Array())
   return {

@@ -48,7 +48,7 @@ export const keepWindows = Effect.gen(function* () {
   const required = daysAllowed.flatMap((days) => (days === 0 ? [] : [dayOf(firstDay(now, days))]))
   const rows = yield* sql<{ since: string }>`select since::text as since from analytics_ranking_windows
     where since <> '-infinity'`
-  const kept = rows.map(({ since }) => since)
-  for (const since of required) if (!kept.includes(since)) yield* inTransaction(fill(since))
-  for (const since of kept) if (!required.includes(since)) yield* inTransaction(drop(since))
+  const storedWindows = rows.map(({ since }) => since)
+  for (const since of required) if (!storedWindows.includes(since)) yield* inTransaction(fill(since))
+  for (const since of storedWindows) if (!required.includes(since)) yield* inTransaction(drop(since))
 }).pipe(Effect.withSpan("Rankings.keepWindows"))

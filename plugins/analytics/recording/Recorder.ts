@@ -81,18 +81,18 @@ const paidBefore = Effect.fnUntraced(function* (pairs: ReadonlyArray<Pair>) {
 const beginnings = Effect.fnUntraced(function* (born: ReadonlyArray<SettlementFact>) {
   const records = yield* CatalogRecords
   const urls = born.flatMap(({ payTo, resourceUrl }) => (resourceUrl === null ? [] : [{ url: resourceUrl, payTo }]))
-  const asked = [...new Map(urls.map((one) => [JSON.stringify(one), one])).entries()]
-  const resources = asked.length === 0 ? [] : yield* records.attribute(asked.map(([, one]) => one))
-  const byUrl = new Map(asked.map(([key], at) => [key, resources[at]]))
+  const distinctUrls = [...new Map(urls.map((one) => [JSON.stringify(one), one])).entries()]
+  const resources = distinctUrls.length === 0 ? [] : yield* records.attribute(distinctUrls.map(([, one]) => one))
+  const byUrl = new Map(distinctUrls.map(([key], at) => [key, resources[at]]))
   const paid = yield* paidBefore([
     ...new Map(born.map(({ payTo, payer }) => [`${payTo} ${payer}`, { payer: payTo, payTo: payer }])).values()
   ])
-  return born.map((known) => {
-    const organic = !paid.has(`${known.payTo} ${known.payer}`)
-    paid.add(`${known.payer} ${known.payTo}`)
+  return born.map((fact) => {
+    const organic = !paid.has(`${fact.payTo} ${fact.payer}`)
+    paid.add(`${fact.payer} ${fact.payTo}`)
     const resource =
-      known.resourceUrl === null ? undefined : byUrl.get(JSON.stringify({ url: known.resourceUrl, payTo: known.payTo }))
-    return { ...(resource === undefined ? known : attribute(known, resource)), organic }
+      fact.resourceUrl === null ? undefined : byUrl.get(JSON.stringify({ url: fact.resourceUrl, payTo: fact.payTo }))
+    return { ...(resource === undefined ? fact : attribute(fact, resource)), organic }
   })
 })
 
@@ -140,28 +140,28 @@ const handle = Effect.fn("Recorder.handle")(function* (facts: ReadonlyArray<Fact
   const born = reported.flatMap((one) =>
     one._tag === "Recorded" && !before.has(one.id) ? [begin(one, waitMillis)] : []
   )
-  for (const known of yield* beginnings([...new Map(born.map((known) => [known.id, known])).values()]))
-    after.set(known.id, known)
-  const byHash = new Map([...after.values()].map((known) => [known.transactionHash, known.id]))
+  for (const fact of yield* beginnings([...new Map(born.map((fact) => [fact.id, fact])).values()]))
+    after.set(fact.id, fact)
+  const byHash = new Map([...after.values()].map((fact) => [fact.transactionHash, fact.id]))
   for (const one of reported) {
     if (one._tag === "Ended") {
-      const known = after.get(one.id)
-      if (known === undefined) yield* skip(`settlement.${one.state}`, one.id)
+      const fact = after.get(one.id)
+      if (fact === undefined) yield* skip(`settlement.${one.state}`, one.id)
       else {
-        const ended = end(known, one)
+        const ended = end(fact, one)
         after.set(one.id, ended)
         byHash.set(ended.transactionHash, one.id)
       }
     } else if (one._tag === "Sold") {
       for (const { origin, resourceId, transaction } of one.data.sales) {
-        const known = after.get(byHash.get(transaction) ?? "")
-        if (known !== undefined) after.set(known.id, attribute(known, { id: BigInt(resourceId), origin }))
+        const fact = after.get(byHash.get(transaction) ?? "")
+        if (fact !== undefined) after.set(fact.id, attribute(fact, { id: BigInt(resourceId), origin }))
       }
     }
   }
   yield* write(
-    [...after.values()].flatMap((known) =>
-      before.get(known.id) === known ? [] : [{ before: before.get(known.id), after: known }]
+    [...after.values()].flatMap((fact) =>
+      before.get(fact.id) === fact ? [] : [{ before: before.get(fact.id), after: fact }]
     )
   )
 })
@@ -184,7 +184,7 @@ const lapse = Effect.gen(function* () {
       yield* acquireAnalyticsLock
       const rows = yield* sql<SettlementRow>`select ${sql.literal(settlementColumns)} from analytics_settlements
         where ${isOverdue} order by due_at limit ${overdueMax}`
-      yield* write(rows.map(toFact).map((known) => ({ before: known, after: overdue(known) })))
+      yield* write(rows.map(toFact).map((fact) => ({ before: fact, after: overdue(fact) })))
       return rows.length === overdueMax ? 0 : 1
     })
   )

@@ -34,9 +34,9 @@ const membersOf = (known: SettlementFact): ReadonlyArray<readonly [MemberKind, s
 const isShown = (known: SettlementFact | undefined): boolean => known !== undefined && known.status !== "open"
 
 type Sql = SqlClient.SqlClient
-type Written = Effect.Effect<unknown, SqlError.SqlError>
+type WriteEffect = Effect.Effect<unknown, SqlError.SqlError>
 
-const writeTotals = (sql: Sql, rows: string): Written =>
+const writeTotals = (sql: Sql, rows: string): WriteEffect =>
   sql`insert into analytics_totals as t (width, starts_at, network, scheme, asset, status, transactions, amount,
       fee_stroops, organic_transactions, organic_amount)
     select width, starts_at, network, scheme, asset, status, transactions, amount, fee_stroops, organic_transactions,
@@ -55,7 +55,7 @@ const unionList = (sql: Sql, list: string) =>
   sql.literal(`${list} = case when excluded.${list} <@ t.${list} then t.${list}
     else array(select unnest(t.${list}) union select unnest(excluded.${list}) order by 1) end`)
 
-const writeStandings = (sql: Sql, rows: string): Written =>
+const writeStandings = (sql: Sql, rows: string): WriteEffect =>
   sql`insert into analytics_standings as t (role, day, address, asset, networks, schemes, facilitators, transactions,
       successful, failed, amount, first_at, last_at)
     select role, day, address, asset, networks, schemes, facilitators, transactions, successful, failed, amount,
@@ -69,7 +69,7 @@ const writeStandings = (sql: Sql, rows: string): Written =>
       ${unionList(sql, "networks")}, ${unionList(sql, "schemes")}, ${unionList(sql, "facilitators")},
       first_at = least(t.first_at, excluded.first_at), last_at = greatest(t.last_at, excluded.last_at)`
 
-const writePairs = (sql: Sql, rows: string): Written =>
+const writePairs = (sql: Sql, rows: string): WriteEffect =>
   sql`insert into analytics_pairs as t (payer, pay_to, asset, transactions, successful, amount, first_at, last_at)
     select payer, pay_to, asset, transactions, successful, amount, first_at, last_at
     from jsonb_to_recordset(${rows}::jsonb) as r (payer text, pay_to text, asset text, transactions bigint,
@@ -78,7 +78,7 @@ const writePairs = (sql: Sql, rows: string): Written =>
       successful = t.successful + excluded.successful, amount = t.amount + excluded.amount,
       first_at = least(t.first_at, excluded.first_at), last_at = greatest(t.last_at, excluded.last_at)`
 
-const writeResources = (sql: Sql, rows: string): Written =>
+const writeResources = (sql: Sql, rows: string): WriteEffect =>
   sql`insert into analytics_resources as t (resource_id, origin, asset, transactions, successful, amount, first_at,
       last_at)
     select resource_id, origin, asset, transactions, successful, amount, first_at, last_at
@@ -88,7 +88,7 @@ const writeResources = (sql: Sql, rows: string): Written =>
       successful = t.successful + excluded.successful, amount = t.amount + excluded.amount,
       first_at = least(t.first_at, excluded.first_at), last_at = greatest(t.last_at, excluded.last_at)`
 
-const writeReasons = (sql: Sql, rows: string): Written =>
+const writeReasons = (sql: Sql, rows: string): WriteEffect =>
   sql`insert into analytics_reasons as t (day, reason, asset, status, transactions, fee_stroops)
     select day, reason, asset, status, transactions, fee_stroops
     from jsonb_to_recordset(${rows}::jsonb) as r (day date, reason text, asset text, status text, transactions bigint,
@@ -96,7 +96,7 @@ const writeReasons = (sql: Sql, rows: string): Written =>
     on conflict (day, reason, asset, status) do update set transactions = t.transactions + excluded.transactions,
       fee_stroops = t.fee_stroops + excluded.fee_stroops`
 
-const writers: Readonly<Record<Rollup, (sql: Sql, rows: string) => Written>> = {
+const writers: Readonly<Record<Rollup, (sql: Sql, rows: string) => WriteEffect>> = {
   totals: writeTotals,
   standings: writeStandings,
   pairs: writePairs,

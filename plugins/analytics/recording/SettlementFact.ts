@@ -70,12 +70,12 @@ export const begin = (
 export const isFinal = ({ status }: SettlementFact): boolean => status === "success" || status === "failed"
 
 export const end = (
-  known: SettlementFact,
+  fact: SettlementFact,
   { data, state }: Extract<RecordedFact, { _tag: "Ended" }>
 ): SettlementFact => {
-  const isCorrection = data.corrects !== undefined && known.status === data.corrects
-  if (isFinal(known) && !isCorrection) return known
-  const reported = { ...known, feeStroops: data.feeChargedStroops, errorReason: data.reason }
+  const isCorrection = data.corrects !== undefined && fact.status === data.corrects
+  if (isFinal(fact) && !isCorrection) return fact
+  const reported = { ...fact, feeStroops: data.feeChargedStroops, errorReason: data.reason }
   switch (state) {
     case "settled":
       // If the amount is beyond the node's history, use the signed amount. For claims and refunds, count the amount
@@ -85,7 +85,7 @@ export const end = (
         status: "success",
         // A transaction other than the recorded one may have paid: one with a lost record, or one from anyone.
         transactionHash: data.transaction,
-        amount: (known.scheme.includes(kindMark) ? data.sold : data.moved) ?? known.amountMeant
+        amount: (fact.scheme.includes(kindMark) ? data.sold : data.moved) ?? fact.amountMeant
       }
     case "failed":
     case "expired":
@@ -96,12 +96,12 @@ export const end = (
 }
 
 /** The caller's timeout has passed without an outcome. */
-export const overdue = (known: SettlementFact): SettlementFact =>
-  known.status === "open" ? { ...known, status: "unknown" } : known
+export const overdue = (fact: SettlementFact): SettlementFact =>
+  fact.status === "open" ? { ...fact, status: "unknown" } : fact
 
 /** Attributes it to a resource; the first attribution stays. */
 export const attribute = (
-  known: SettlementFact,
+  fact: SettlementFact,
   resource: { readonly id: bigint; readonly origin: string | null }
 ): SettlementFact =>
-  known.resourceId === undefined ? { ...known, resourceId: resource.id, resourceOrigin: resource.origin } : known
+  fact.resourceId === undefined ? { ...fact, resourceId: resource.id, resourceOrigin: resource.origin } : fact

@@ -62,26 +62,26 @@ export const toFact = (row: SettlementRow): SettlementFact => ({
 })
 
 /** A row as JSON: big numbers as text. */
-export const toRow = (known: SettlementFact) => ({
-  id: known.id,
-  occurred_at: known.occurredAt,
-  due_at: known.dueAt,
-  network: known.network,
-  scheme: known.scheme,
-  asset: known.asset,
-  payer: known.payer,
-  pay_to: known.payTo,
-  amount_max: known.amountMax.toString(),
-  amount_meant: known.amountMeant.toString(),
-  amount: known.amount?.toString() ?? null,
-  fee_stroops: known.feeStroops.toString(),
-  transaction_hash: known.transactionHash,
-  status: known.status,
-  facilitator_id: known.facilitatorId,
-  resource_id: known.resourceId?.toString() ?? null,
-  resource_origin: known.resourceOrigin,
-  resource_url: known.resourceUrl,
-  error_reason: known.errorReason,
-  organic: known.organic,
-  principal: known.principal
+export const toRow = (fact: SettlementFact) => ({
+  id: fact.id,
+  occurred_at: fact.occurredAt,
+  due_at: fact.dueAt,
+  network: fact.network,
+  scheme: fact.scheme,
+  asset: fact.asset,
+  payer: fact.payer,
+  pay_to: fact.payTo,
+  amount_max: fact.amountMax.toString(),
+  amount_meant: fact.amountMeant.toString(),
+  amount: fact.amount?.toString() ?? null,
+  fee_stroops: fact.feeStroops.toString(),
+  transaction_hash: fact.transactionHash,
+  status: fact.status,
+  facilitator_id: fact.facilitatorId,
+  resource_id: fact.resourceId?.toString() ?? null,
+  resource_origin: fact.resourceOrigin,
+  resource_url: fact.resourceUrl,
+  error_reason: fact.errorReason,
+  organic: fact.organic,
+  principal: fact.principal
 })

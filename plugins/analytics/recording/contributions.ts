@@ -37,8 +37,8 @@ export const startOf = (width: "hour" | "day", at: Date): string =>
 
 const none: Parts = { totals: [], standings: [], pairs: [], resources: [], reasons: [] }
 
-export const partsOf = (known: SettlementFact | undefined): Parts => {
-  if (known === undefined || known.status === "open") return none
+export const partsOf = (fact: SettlementFact | undefined): Parts => {
+  if (fact === undefined || fact.status === "open") return none
   const {
     asset,
     errorReason,
@@ -52,9 +52,9 @@ export const partsOf = (known: SettlementFact | undefined): Parts => {
     resourceOrigin,
     scheme,
     status
-  } = known
+  } = fact
   const succeeded = status === "success" ? 1n : 0n
-  const amount = status === "success" ? (known.amount ?? 0n) : 0n
+  const amount = status === "success" ? (fact.amount ?? 0n) : 0n
   const counted = { transactions: 1n, successful: succeeded, amount }
   return {
     totals: (["hour", "day"] as const).map((width) => ({
@@ -62,7 +62,7 @@ export const partsOf = (known: SettlementFact | undefined): Parts => {
       sums: {
         transactions: 1n,
         amount,
-        fee_stroops: known.feeStroops,
+        fee_stroops: fact.feeStroops,
         organic_transactions: organic ? succeeded : 0n,
         organic_amount: organic ? amount : 0n
       },
@@ -92,7 +92,7 @@ export const partsOf = (known: SettlementFact | undefined): Parts => {
         : [
             {
               key: { day: dayOf(at), reason: errorReason, asset, status },
-              sums: { transactions: 1n, fee_stroops: known.feeStroops },
+              sums: { transactions: 1n, fee_stroops: fact.feeStroops },
               at
             }
           ]
@@ -115,12 +115,12 @@ export interface Delta {
 
 const add = (deltas: Map<string, Delta>, { at, key, lists = {}, sums }: Part, sign: 1n | -1n): void => {
   const name = JSON.stringify(key)
-  const known = deltas.get(name) ?? { key, sums: {}, lists: {}, firstAt: at, lastAt: at }
-  for (const [field, value] of Object.entries(sums)) known.sums[field] = (known.sums[field] ?? 0n) + sign * value
-  for (const [list, word] of Object.entries(lists)) (known.lists[list] ??= new Set()).add(word)
-  if (at < known.firstAt) known.firstAt = at
-  if (at > known.lastAt) known.lastAt = at
-  deltas.set(name, known)
+  const delta = deltas.get(name) ?? { key, sums: {}, lists: {}, firstAt: at, lastAt: at }
+  for (const [field, value] of Object.entries(sums)) delta.sums[field] = (delta.sums[field] ?? 0n) + sign * value
+  for (const [list, word] of Object.entries(lists)) (delta.lists[list] ??= new Set()).add(word)
+  if (at < delta.firstAt) delta.firstAt = at
+  if (at > delta.lastAt) delta.lastAt = at
+  deltas.set(name, delta)
 }
 
 /** The changes of a rollup, ordered by key; unchanged rows are left out. */

@@ -5,7 +5,7 @@ import type { SqlClient } from "effect/sql"
 import { dayOf } from "./contributions.ts"
 import type { SettlementFact } from "./SettlementFact.ts"
 
-interface Meeting {
+interface DailyPair {
   readonly payer: string
   readonly pay_to: string
   readonly day: string
@@ -16,7 +16,7 @@ export const countPartners = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   shown: ReadonlyArray<SettlementFact>
 ) {
-  const latest = new Map<string, Meeting>()
+  const latest = new Map<string, DailyPair>()
   for (const { occurredAt, payTo, payer } of shown) {
     const [key, day] = [`${payer} ${payTo}`, dayOf(occurredAt)]
     if ((latest.get(key)?.day ?? "") < day) latest.set(key, { payer, pay_to: payTo, day })

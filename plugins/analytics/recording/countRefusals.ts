@@ -14,7 +14,7 @@ const flushInterval = "100 millis"
 /** Maximum characters of third-party text in a sample. */
 const textMax = 300
 
-interface Counted {
+interface RefusalCount {
   readonly day: string
   readonly operation: string
   readonly reason: string
@@ -49,16 +49,16 @@ const sampleOf = (at: string, { message, payer, payment, transaction }: RefusedP
 }
 
 /** Adds counts to the buffered ones; `newer` happened later. */
-const addTo = (waiting: Map<string, Counted>, newer: Counted): void => {
+const addTo = (waiting: Map<string, RefusalCount>, newer: RefusalCount): void => {
   const key = `${newer.day} ${newer.operation} ${newer.reason} ${newer.principal}`
-  const known = waiting.get(key)
-  if (known === undefined) return void waiting.set(key, newer)
-  known.refused += newer.refused
-  known.last_at = newer.last_at
-  known.samples = [...newer.samples, ...known.samples].slice(0, samplesMax)
+  const count = waiting.get(key)
+  if (count === undefined) return void waiting.set(key, newer)
+  count.refused += newer.refused
+  count.last_at = newer.last_at
+  count.samples = [...newer.samples, ...count.samples].slice(0, samplesMax)
 }
 
-const write = (sql: SqlClient.SqlClient, rows: ReadonlyArray<Counted>) =>
+const write = (sql: SqlClient.SqlClient, rows: ReadonlyArray<RefusalCount>) =>
   sql`insert into analytics_refusals as t
     (day, operation, reason, principal, refused, first_at, last_at, samples)
     select day, operation, reason, principal, refused, first_at, last_at, samples
@@ -73,7 +73,7 @@ export const startRefusals = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const extensions = yield* Extensions
   const trusted = yield* trustedClock
-  let waiting = new Map<string, Counted>()
+  let waiting = new Map<string, RefusalCount>()
 
   const flush = Effect.suspend(() => {
     if (waiting.size === 0) return Effect.void

@@ -20,8 +20,8 @@ export const startVerifications = Effect.gen(function* () {
   let waiting = new Map<string, Count>()
 
   const count = (into: Map<string, Count>, day: string, valid: number, refused: number) => {
-    const known = into.get(day) ?? { valid: 0, refused: 0 }
-    into.set(day, { valid: known.valid + valid, refused: known.refused + refused })
+    const counts = into.get(day) ?? { valid: 0, refused: 0 }
+    into.set(day, { valid: counts.valid + valid, refused: counts.refused + refused })
   }
 
   const flush = Effect.suspend(() => {

@@ -14,12 +14,12 @@ export interface AssetSum {
 export const byAsset = (sums: ReadonlyArray<AssetSum>): ReadonlyArray<AssetSum> => {
   const merged = new Map<string, AssetSum>()
   for (const sum of sums) {
-    const known = merged.get(sum.asset)
+    const total = merged.get(sum.asset)
     merged.set(
       sum.asset,
-      known === undefined
+      total === undefined
         ? sum
-        : { asset: sum.asset, transactions: known.transactions + sum.transactions, amount: known.amount + sum.amount }
+        : { asset: sum.asset, transactions: total.transactions + sum.transactions, amount: total.amount + sum.amount }
     )
   }
   return [...merged.values()]

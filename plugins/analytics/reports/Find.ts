@@ -39,9 +39,9 @@ const idOf = (start: string, digit: "0" | "f"): string =>
   start + "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx".slice(start.length).replaceAll("x", digit)
 
 /** A hash or an address as pages shorten it, by its ends: `3f2a91…c0ffee`, or with dots. */
-const endsOf = (words: string): readonly [start: string, end: string] => {
-  const [, start, end] = /^([0-9A-Za-z]{4,64})(?:…|[.]{2,3})([0-9A-Za-z]{4,64})$/.exec(words) ?? []
-  return start === undefined || end === undefined ? [words, ""] : [start, end]
+const endsOf = (query: string): readonly [start: string, end: string] => {
+  const [, start, end] = /^([0-9A-Za-z]{4,64})(?:…|[.]{2,3})([0-9A-Za-z]{4,64})$/.exec(query) ?? []
+  return start === undefined || end === undefined ? [query, ""] : [start, end]
 }
 
 interface SettlementFound {
@@ -61,18 +61,18 @@ const stateWords: Readonly<Record<string, string>> = {
 
 const minuteOf = (at: Date): string => `${at.toISOString().slice(0, 16).replace("T", " ")} UTC`
 
-const findSettlements = Effect.fnUntraced(function* (words: string) {
+const findSettlements = Effect.fnUntraced(function* (query: string) {
   const sql = yield* SqlClient.SqlClient
-  const [asked, end] = endsOf(words.toLowerCase())
-  const ids = [idOf(asked, "0"), idOf(asked, "f")] as const
+  const [prefix, end] = endsOf(query.toLowerCase())
+  const ids = [idOf(prefix, "0"), idOf(prefix, "f")] as const
   const conditions = [
-    ...(isIdStart.test(asked) && ids.every((id) => isId.test(id))
+    ...(isIdStart.test(prefix) && ids.every((id) => isId.test(id))
       ? [sql`id >= ${ids[0]}::uuid and id <= ${ids[1]}::uuid`]
       : []),
-    ...(isId.test(asked) ? [sql`id = ${asked}::uuid`] : []),
-    ...(isHash.test(asked) || isHashStart.test(asked)
+    ...(isId.test(prefix) ? [sql`id = ${prefix}::uuid`] : []),
+    ...(isHash.test(prefix) || isHashStart.test(prefix)
       ? [
-          sql`transaction_hash >= ${asked} and transaction_hash <= ${lastHash(asked)}
+          sql`transaction_hash >= ${prefix} and transaction_hash <= ${lastHash(prefix)}
           and right(transaction_hash, ${end.length}) = ${end}`
         ]
       : [])
@@ -96,27 +96,27 @@ const findSettlements = Effect.fnUntraced(function* (words: string) {
  * By the exact identifier that the caller sent. The kernel stores it, so the settlement is found even before analytics
  * has recorded it.
  */
-const findIdentified = (words: string) =>
-  Effect.map(findByIdentifier(words, kindMax), (found) =>
-    found.map(({ innerHash, recordedAt, state }): Item => ({
+const findIdentified = (query: string) =>
+  Effect.map(findByIdentifier(query, kindMax), (settlements) =>
+    settlements.map(({ innerHash, recordedAt, state }): Item => ({
       kind: "settlement",
       id: innerHash,
-      title: words,
+      title: query,
       note: `payment identifier, ${stateWords[state] ?? state}, ${minuteOf(recordedAt)}`
     }))
   )
 
 const roleWords: Readonly<Record<string, string>> = { buyer: "payer", seller: "recipient" }
 
-const findAccounts = Effect.fnUntraced(function* (words: string) {
+const findAccounts = Effect.fnUntraced(function* (query: string) {
   const sql = yield* SqlClient.SqlClient
   const { amounts, redaction } = yield* Spelling
-  const [start, end] = endsOf(words)
-  const asked = words.startsWith("p_") ? words : start.toUpperCase()
+  const [start, end] = endsOf(query)
+  const prefix = query.startsWith("p_") ? query : start.toUpperCase()
   // With redaction, the beginning of an address must not lead to the pseudonyms of all addresses with that beginning.
-  const isRedacted = redaction.show(asked) !== asked
-  if (!isAddress.test(asked) && (isRedacted || !isAddressStart.test(asked))) return []
-  const resolved = Option.getOrElse(yield* redaction.resolve(asked), () => asked)
+  const isRedacted = redaction.show(prefix) !== prefix
+  if (!isAddress.test(prefix) && (isRedacted || !isAddressStart.test(prefix))) return []
+  const resolved = Option.getOrElse(yield* redaction.resolve(prefix), () => prefix)
   const rows = yield* sql<{ name: string; roles: ReadonlyArray<string> }>`select name, array_agg(kind) as roles
     from analytics_members where kind in ('buyer', 'seller') and name >= ${resolved}
       and name <= ${lastAddress(resolved)} and right(name, ${end.length}) = ${end.toUpperCase()}
@@ -141,9 +141,9 @@ const findAccounts = Effect.fnUntraced(function* (words: string) {
 })
 
 /** A configured asset by its symbol. */
-const findSymbols = Effect.fnUntraced(function* (words: string) {
+const findSymbols = Effect.fnUntraced(function* (query: string) {
   const { amounts } = yield* Spelling
-  return amounts.called(words).map((asset): Item => ({
+  return amounts.called(query).map((asset): Item => ({
     kind: "asset",
     id: asset,
     title: amounts.name(asset).asset_symbol ?? asset,
@@ -151,13 +151,18 @@ const findSymbols = Effect.fnUntraced(function* (words: string) {
   }))
 })
 
-const findResources = Effect.fnUntraced(function* (words: string) {
-  const found = yield* (yield* CatalogRecords).find({ words, limit: kindMax })
-  const title = ({ resource, serviceName, toolName }: (typeof found)[number]) =>
+const findResources = Effect.fnUntraced(function* (query: string) {
+  const resources = yield* (yield* CatalogRecords).find({ words: query, limit: kindMax })
+  const title = ({ resource, serviceName, toolName }: (typeof resources)[number]) =>
     toolName === "" ? (serviceName ?? resource) : toolName
-  const origins = [...new Set(found.flatMap(({ origin }) => (origin === null ? [] : [origin])))]
+  const origins = [...new Set(resources.flatMap(({ origin }) => (origin === null ? [] : [origin])))]
   return [
-    ...found.map((one): Item => ({ kind: "resource", id: one.id.toString(), title: title(one), note: one.resource })),
+    ...resources.map((one): Item => ({
+      kind: "resource",
+      id: one.id.toString(),
+      title: title(one),
+      note: one.resource
+    })),
     ...origins.map((origin): Item => ({ kind: "origin", id: origin, title: origin, note: "listings and settlements" }))
   ]
 })
@@ -166,10 +171,10 @@ const findResources = Effect.fnUntraced(function* (words: string) {
  * There are few labels: each is one step along the index. Labels with this beginning come first, then labels that
  * contain the words.
  */
-const findKeys = Effect.fnUntraced(function* (words: string) {
+const findKeys = Effect.fnUntraced(function* (query: string) {
   const sql = yield* SqlClient.SqlClient
-  if (!/^[\w.:/-]{1,128}$/.test(words)) return []
-  const asked = words.toLowerCase()
+  if (!/^[\w.:/-]{1,128}$/.test(query)) return []
+  const fragment = query.toLowerCase()
   const labelsFrom = (first: string) =>
     sql<{ principal: string }>`with recursive label as (
       (select principal, 1 as step from analytics_settlements where principal >= ${first} and status <> 'open'
@@ -178,9 +183,9 @@ const findKeys = Effect.fnUntraced(function* (words: string) {
       select (select s.principal from analytics_settlements s where s.principal > label.principal
         and s.status <> 'open' order by s.principal limit 1), step + 1
       from label where label.principal is not null and step < ${labelsMax}
-    ) select principal from label where position(${asked} in lower(principal)) > 0`.unprepared
-  const rows = (yield* Effect.forEach([words, `key:${words}`, ""], labelsFrom)).flat()
-  const begins = (label: string): boolean => label.toLowerCase().replace(/^key:/, "").startsWith(asked)
+    ) select principal from label where position(${fragment} in lower(principal)) > 0`.unprepared
+  const rows = (yield* Effect.forEach([query, `key:${query}`, ""], labelsFrom)).flat()
+  const begins = (label: string): boolean => label.toLowerCase().replace(/^key:/, "").startsWith(fragment)
   return [...new Set(rows.map(({ principal }) => principal))]
     .sort((a, b) => Number(begins(b)) - Number(begins(a)))
     .slice(0, kindMax)
@@ -191,13 +196,14 @@ const findKeys = Effect.fnUntraced(function* (words: string) {
 const reasonLettersMin = 4
 
 /** By a part of the code, in either spelling, or of its label. */
-const findReasons = Effect.fnUntraced(function* (words: string) {
-  const asked = neutralReason(words.toLowerCase().trim())
-  if (asked.length < reasonLettersMin || !/^[a-z][a-z0-9_ ]*$/.test(asked)) return []
+const findReasons = Effect.fnUntraced(function* (query: string) {
+  const reasonText = neutralReason(query.toLowerCase().trim())
+  if (reasonText.length < reasonLettersMin || !/^[a-z][a-z0-9_ ]*$/.test(reasonText)) return []
   const explained = (yield* Schemes).reasons().map(explainReason)
-  const exact = explained.filter(({ reason }) => reason === asked)
+  const exact = explained.filter(({ reason }) => reason === reasonText)
   const near = explained.filter(
-    ({ label, reason }) => reason !== asked && (reason.includes(asked) || label.toLowerCase().includes(asked))
+    ({ label, reason }) =>
+      reason !== reasonText && (reason.includes(reasonText) || label.toLowerCase().includes(reasonText))
   )
   return [...exact, ...near]
     .slice(0, kindMax)
@@ -207,9 +213,9 @@ const findReasons = Effect.fnUntraced(function* (words: string) {
 /**
  * An amount in decimal notation, with its asset's symbol or for each asset: the newest settlements with that amount.
  */
-const findAmounts = Effect.fnUntraced(function* (words: string) {
+const findAmounts = Effect.fnUntraced(function* (query: string) {
   const written = /^(\d{1,20})(?:[.](\d{1,18}))?(?: ?([A-Za-z][A-Za-z0-9]{0,11}))?$/
-  const [, whole, part = "", symbol] = written.exec(words.trim()) ?? []
+  const [, whole, part = "", symbol] = written.exec(query.trim()) ?? []
   if (whole === undefined) return []
   const sql = yield* SqlClient.SqlClient
   const { amounts } = yield* Spelling
@@ -222,13 +228,13 @@ const findAmounts = Effect.fnUntraced(function* (words: string) {
       sql<SettlementFound>`select transaction_hash, status, occurred_at from analytics_settlements
         where asset = ${asset} and amount_meant = ${units}::numeric and status <> 'open'
         order by id desc limit ${kindMax}`.unprepared,
-      (found) =>
-        found.map((row): Item => ({
+      (rows) =>
+        rows.map((row): Item => ({
           kind: "settlement",
           id: row.transaction_hash,
           title: row.transaction_hash,
           note:
-            `${words.replace(/ ?[A-Za-z].*$/, "")} ${name ?? "units"}, ${stateWords[row.status] ?? row.status}, ` +
+            `${query.replace(/ ?[A-Za-z].*$/, "")} ${name ?? "units"}, ${stateWords[row.status] ?? row.status}, ` +
             minuteOf(row.occurred_at)
         }))
     )
@@ -236,28 +242,28 @@ const findAmounts = Effect.fnUntraced(function* (words: string) {
   return rows.flat().slice(0, kindMax)
 })
 
-const find = Effect.fn("Find.find")(function* (words: string) {
-  const found = yield* Effect.all([
-    findSettlements(words),
-    findIdentified(words),
-    findAccounts(words),
-    findSymbols(words),
-    findResources(words),
-    findKeys(words),
-    findReasons(words),
-    findAmounts(words)
+const find = Effect.fn("Find.find")(function* (query: string) {
+  const itemsByKind = yield* Effect.all([
+    findSettlements(query),
+    findIdentified(query),
+    findAccounts(query),
+    findSymbols(query),
+    findResources(query),
+    findKeys(query),
+    findReasons(query),
+    findAmounts(query)
   ])
-  return { items: found.flat() } satisfies typeof Found.Type
+  return { items: itemsByKind.flat() } satisfies typeof Found.Type
 })
 
 export class Find extends Context.Service<
   Find,
-  { readonly find: (words: string) => Effect.Effect<typeof Found.Type, SqlError.SqlError> }
+  { readonly find: (query: string) => Effect.Effect<typeof Found.Type, SqlError.SqlError> }
 >()("tollkeeper/analytics/Find") {
   static readonly layer = Layer.effect(
     Find,
     Effect.map(Effect.context<SqlClient.SqlClient | Spelling | CatalogRecords | Schemes>(), (services) =>
-      Find.of({ find: (words) => Effect.provideContext(find(words), services) })
+      Find.of({ find: (query) => Effect.provideContext(find(query), services) })
     )
   )
 }

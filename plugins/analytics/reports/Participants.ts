@@ -6,7 +6,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { type AssetSum, mainAsset } from "./Amounts.ts"
 import { leaderboardDays, within } from "./conditions.ts"
 import type { Page, Window } from "./parameters.ts"
-import { type Place, rank, type RankPage, type Role } from "./ranking.ts"
+import { type RankEntry, rank, type RankPage, type Role } from "./ranking.ts"
 import type { Counterparties, Leaderboard, Participant } from "./ReportWire.ts"
 import { Spelling } from "./Spelling.ts"
 
@@ -119,13 +119,17 @@ const itemsOf = (
 }
 
 /** A page's last place as a cursor; its address has the form that reports show. */
-const cursorOf = ({ redaction }: Spelling["Service"], { address, amount, transactions }: Place): string =>
+const cursorOf = ({ redaction }: Spelling["Service"], { address, amount, transactions }: RankEntry): string =>
   `${amount}_${transactions}_${redaction.show(address)}`
 
 /** The place of a cursor; None if its address is an unknown pseudonym. */
 const placeOf = Effect.fnUntraced(function* ({ redaction }: Spelling["Service"], cursor: string) {
   const [amount = "0", transactions = "0", ...shown] = cursor.split("_")
-  return Option.map(yield* redaction.resolve(shown.join("_")), (address): Place => ({ address, amount, transactions }))
+  return Option.map(yield* redaction.resolve(shown.join("_")), (address): RankEntry => ({
+    address,
+    amount,
+    transactions
+  }))
 })
 
 const leaderboard = Effect.fn("Participants.leaderboard")(function* (
@@ -138,11 +142,11 @@ const leaderboard = Effect.fn("Participants.leaderboard")(function* (
   const all = yield* assetTotals(window)
   const main = mainAsset(all, asset)
   const { cursor, limit, min, offset } = page
-  const after = cursor === undefined ? Option.none<Place>() : yield* placeOf(spelling, cursor)
-  const asked: RankPage = { limit: limit + 1, offset, min, after: Option.getOrUndefined(after) }
+  const after = cursor === undefined ? Option.none<RankEntry>() : yield* placeOf(spelling, cursor)
+  const rankPage: RankPage = { limit: limit + 1, offset, min, after: Option.getOrUndefined(after) }
   const isUnknown = cursor !== undefined && Option.isNone(after)
-  const { places, top } = isUnknown ? { places: [], top: [] } : yield* rank(role, window, asked, main)
-  const addresses = places.slice(0, limit).map(({ address }) => address)
+  const { entries, top } = isUnknown ? { entries: [], top: [] } : yield* rank(role, window, rankPage, main)
+  const addresses = entries.slice(0, limit).map(({ address }) => address)
   const total = yield* membersOf(role, window)
   const parts = yield* partsOf(role, addresses, window)
   const counterparties = yield* counterpartyCounts(role, addresses, window)
@@ -155,7 +159,7 @@ const leaderboard = Effect.fn("Participants.leaderboard")(function* (
       limit,
       offset,
       total,
-      cursor: places.length > limit ? cursorOf(spelling, places[limit - 1]!) : null
+      cursor: entries.length > limit ? cursorOf(spelling, entries[limit - 1]!) : null
     },
     concentration: {
       total_transactions: add(all.map(({ transactions }) => transactions)).toString(),

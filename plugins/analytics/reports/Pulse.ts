@@ -59,9 +59,9 @@ const grouped = <Key>(rows: ReadonlyArray<Row>, keyOf: (row: Row) => Key): Reado
   const groups = new Map<Key, Array<Row>>()
   for (const row of rows) {
     const key = keyOf(row)
-    const known = groups.get(key)
-    if (known === undefined) groups.set(key, [row])
-    else known.push(row)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [row])
+    else group.push(row)
   }
   return groups
 }

@@ -25,7 +25,7 @@ export class Redaction extends Context.Service<
     /** Addresses anywhere in a JSON value. */
     readonly clean: <A>(value: A) => A
     /** The address behind the parameter; None for an unknown pseudonym. */
-    readonly resolve: (asked: string) => Effect.Effect<Option.Option<string>, SqlError.SqlError>
+    readonly resolve: (addressOrPseudonym: string) => Effect.Effect<Option.Option<string>, SqlError.SqlError>
   }
 >()("tollkeeper/analytics/Redaction") {
   static readonly layer = Layer.effect(
@@ -37,10 +37,10 @@ export class Redaction extends Context.Service<
       return Redaction.of({
         show: (address) => (redactAddresses ? pseudonymOf(address) : address),
         clean: (value) => (redactAddresses ? (traverse(pseudonymOf, value, "") as typeof value) : value),
-        resolve: Effect.fnUntraced(function* (asked) {
-          if (!asked.startsWith("p_")) return Option.some(asked)
+        resolve: Effect.fnUntraced(function* (addressOrPseudonym) {
+          if (!addressOrPseudonym.startsWith("p_")) return Option.some(addressOrPseudonym)
           const [row] = yield* sql<{ name: string }>`select name from analytics_members
-            where pseudonym = ${asked} limit 1`
+            where pseudonym = ${addressOrPseudonym} limit 1`
           return Option.map(Option.fromUndefinedOr(row), ({ name }) => name)
         })
       })

@@ -107,9 +107,9 @@ export class Refusals extends Context.Service<
         clean({ ...sample, network: sample.network === null ? null : network(sample.network as never) })
       const list = Effect.fn("Refusals.list")(function* (filter: RefusalFilter, window: Window, page: RefusalPage) {
         const reason = filter.reason === undefined ? undefined : neutralReason(filter.reason)
-        const asked = { ...page, limit: page.limit + 1 }
-        const found = yield* readRefusals({ ...filter, reason }, within(sql, "day", window, "day"), asked)
-        const rows = found.slice(0, page.limit)
+        const widerPage = { ...page, limit: page.limit + 1 }
+        const candidates = yield* readRefusals({ ...filter, reason }, within(sql, "day", window, "day"), widerPage)
+        const rows = candidates.slice(0, page.limit)
         return {
           days: window.days,
           items: rows.map((row) => ({
@@ -120,11 +120,11 @@ export class Refusals extends Context.Service<
             last_at: row.last_at.toISOString(),
             samples: row.samples.map(shown)
           })),
-          pagination: { limit: page.limit, cursor: found.length > page.limit ? cursorOf(rows.at(-1)!) : null }
+          pagination: { limit: page.limit, cursor: candidates.length > page.limit ? cursorOf(rows.at(-1)!) : null }
         } satisfies typeof RefusalsWire.Type
       })
       return Refusals.of({
-        list: (...asked) => Effect.provideService(list(...asked), SqlClient.SqlClient, sql)
+        list: (...args) => Effect.provideService(list(...args), SqlClient.SqlClient, sql)
       })
     })
   )

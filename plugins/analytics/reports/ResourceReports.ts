@@ -90,13 +90,13 @@ const origins = Effect.fn("ResourceReports.origins")(function* (page: Page, asse
   const sql = yield* SqlClient.SqlClient
   const { amounts } = yield* Spelling
   const { items, total } = yield* (yield* CatalogRecords).origins(page)
-  const asked = JSON.stringify(items.map(({ origin }) => origin))
+  const origins = JSON.stringify(items.map(({ origin }) => origin))
   const paid =
     items.length === 0
       ? []
       : yield* sql<PaidRow>`select origin, asset, sum(transactions)::bigint as transactions,
           sum(successful)::bigint as successful, sum(amount)::text as amount
-        from analytics_resources where origin in (select value from jsonb_array_elements_text(${asked}::jsonb))
+        from analytics_resources where origin in (select value from jsonb_array_elements_text(${origins}::jsonb))
         group by origin, asset`
   return {
     items: items.map(({ active, lastSeenAt, origin, resources }) => {
@@ -127,8 +127,8 @@ export interface CatalogPage extends Page {
 const newest = Effect.fn("ResourceReports.newest")(function* ({ cursor, filter, limit, offset }: CatalogPage) {
   const spelling = yield* Spelling
   const after = cursor === undefined ? undefined : BigInt(cursor)
-  const asked = { limit: limit + 1, offset, after, filter }
-  const { items, total } = yield* (yield* CatalogRecords).newest(asked)
+  const widerPage = { limit: limit + 1, offset, after, filter }
+  const { items, total } = yield* (yield* CatalogRecords).newest(widerPage)
   const shown = items.slice(0, limit)
   return {
     items: shown.map((one) => summary(spelling, one)),

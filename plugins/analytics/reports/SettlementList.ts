@@ -45,7 +45,7 @@ export const countedMax = 1_000
 type Sql = SqlClient.SqlClient
 
 /** A row with its place in the order, as text. */
-interface Placed extends SettlementRow {
+interface PlacedRow extends SettlementRow {
   readonly place: string
 }
 
@@ -97,7 +97,7 @@ const beyond = (sql: Sql, { cursor, sort }: ListPage): ReadonlyArray<Statement.F
 }
 
 /** A page. If the party matches either side, each side is read separately from its own index. */
-const readPage = (sql: Sql, filter: ListFilter, page: ListPage): Statement.Statement<Placed> => {
+const readPage = (sql: Sql, filter: ListFilter, page: ListPage): Statement.Statement<PlacedRow> => {
   const { column, isDown, key } = orders[page.sort]
   const way = isDown ? "desc" : "asc"
   const order = sql.literal(`${column} ${way}, analytics_settlements.id ${way}`)
@@ -109,7 +109,7 @@ const readPage = (sql: Sql, filter: ListFilter, page: ListPage): Statement.State
       ? some([])
       : sql`(${some([sql`payer = ${filter.party}`])}
           union all ${some([sql`pay_to = ${filter.party}`, sql`payer <> ${filter.party}`])})`
-  return sql<Placed>`select ${sql.literal(settlementColumns)}, (${sql.literal(key)})::text as place
+  return sql<PlacedRow>`select ${sql.literal(settlementColumns)}, (${sql.literal(key)})::text as place
     from ${source} s order by ${sql.literal(`s.${column} ${way}, s.id ${way}`)} limit ${page.limit + 1}`
 }
 
@@ -135,9 +135,9 @@ const spelledKey = Effect.fnUntraced(function* (filter: ListFilter) {
   return row?.known === true ? filter : { ...filter, principal: `key:${principal.replace(/^key:/, "")}` }
 })
 
-const list = Effect.fn("SettlementList.list")(function* (asked: ListFilter, page: ListPage) {
+const list = Effect.fn("SettlementList.list")(function* (requestedFilter: ListFilter, page: ListPage) {
   const sql = yield* SqlClient.SqlClient
-  const filter = yield* spelledKey(asked)
+  const filter = yield* spelledKey(requestedFilter)
   const { record } = yield* Spelling
   // Planned for its own values; no generic plan fits all filters.
   const rows = yield* readPage(sql, filter, page).unprepared

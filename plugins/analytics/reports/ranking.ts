@@ -8,29 +8,29 @@ import type { Page, Window } from "./parameters.ts"
 
 export type Role = "buyer" | "seller"
 
-/** A place in the order; an address without a settlement in the asset has 0 and 0. */
-export interface Place {
+/** An entry of the order; an address without a settlement in the asset has 0 and 0. */
+export interface RankEntry {
   readonly address: string
   /** Atomic units. */
   readonly amount: string
   readonly transactions: string
 }
 
-/** `after` is the previous page's last place; `min` excludes smaller amounts, in atomic units. */
+/** `after` is the previous page's last entry; `min` excludes smaller amounts, in atomic units. */
 export interface RankPage extends Page {
-  readonly after?: Place | undefined
+  readonly after?: RankEntry | undefined
   readonly min?: string | undefined
 }
 
-export interface Ranked {
-  readonly places: ReadonlyArray<Place>
+export interface Ranking {
+  readonly entries: ReadonlyArray<RankEntry>
   /** Amounts of the first ten. */
   readonly top: ReadonlyArray<bigint>
 }
 
 interface Row {
   readonly kept: boolean
-  readonly page: ReadonlyArray<Place> | null
+  readonly page: ReadonlyArray<RankEntry> | null
   readonly top: ReadonlyArray<string> | null
   /** Number of addresses that dealt in the asset; null if no offset needs it. */
   readonly dealt: bigint | null
@@ -38,14 +38,14 @@ interface Row {
 
 const order = "order by amount desc, transactions desc, address"
 
-const place = "jsonb_build_object('address', address, 'amount', amount::text, 'transactions', transactions::text)"
+const entryObject = "jsonb_build_object('address', address, 'amount', amount::text, 'transactions', transactions::text)"
 
-const ranked = ({ page, top }: Pick<Row, "page" | "top">): Ranked => ({
-  places: page ?? [],
+const ranked = ({ page, top }: Pick<Row, "page" | "top">): Ranking => ({
+  entries: page ?? [],
   top: (top ?? []).map(BigInt)
 })
 
-/** Condition: after the page's place, and at least its minimum amount. */
+/** Condition: after the page's last entry, and at least its minimum amount. */
 const behind = (sql: SqlClient.SqlClient, { after, min }: RankPage): Statement.Fragment =>
   sql.and([
     sql`true`,
@@ -68,7 +68,7 @@ const readKept = Effect.fnUntraced(function* (role: Role, since: string, page: R
         and ${behind(sql, page)} ${inOrder} limit ${page.limit} offset ${page.offset}
     )
     select exists (select 1 from analytics_ranking_windows where since = ${since}::date) as kept,
-      (select jsonb_agg(${sql.literal(place)} ${inOrder}) from paged) as page,
+      (select jsonb_agg(${sql.literal(entryObject)} ${inOrder}) from paged) as page,
       (select jsonb_agg(amount::text order by amount desc) from (
         select amount from analytics_rankings where ${window} and asset = ${asset} ${inOrder} limit 10) t) as top,
       case when ${page.after === undefined} and (select count(*) from paged) < ${page.limit}
@@ -85,7 +85,7 @@ const others = Effect.fnUntraced(function* (role: Role, since: string, page: Ran
       and not exists (select 1 from analytics_rankings m
         where m.role = r.role and m.since = r.since and m.address = r.address and m.asset = ${asset})
     group by address order by address limit ${page.limit} offset ${page.offset}`.unprepared
-  return rows.map(({ address }): Place => ({ address, amount: "0", transactions: "0" }))
+  return rows.map(({ address }): RankEntry => ({ address, amount: "0", transactions: "0" }))
 })
 
 const sumUp = Effect.fnUntraced(function* (role: Role, window: Window, page: RankPage, asset: string) {
@@ -96,7 +96,7 @@ const sumUp = Effect.fnUntraced(function* (role: Role, window: Window, page: Ran
         coalesce(sum(amount) filter (where asset = ${asset}), 0) as amount
       from analytics_standings where role = ${role} and ${leaderboardDays(sql, window)} group by address
     )
-    select (select jsonb_agg(${sql.literal(place)} ${inOrder})
+    select (select jsonb_agg(${sql.literal(entryObject)} ${inOrder})
         from (select * from ranked where ${behind(sql, page)} ${inOrder}
           limit ${page.limit} offset ${page.offset}) p) as page,
       (select jsonb_agg(amount::text order by amount desc)
@@ -115,12 +115,12 @@ export const rank = Effect.fn("ranking.rank")(function* (
   const since = window.since?.toISOString().slice(0, 10) ?? "-infinity"
   const row = yield* readKept(role, since, page, main)
   if (!row.kept) return ranked(yield* sumUp(role, window, page, main))
-  const found = ranked(row)
-  if (found.places.length >= page.limit || (page.min ?? "0") !== "0") return found
+  const ranking = ranked(row)
+  if (ranking.entries.length >= page.limit || (page.min ?? "0") !== "0") return ranking
   const rest = {
-    limit: page.limit - found.places.length,
+    limit: page.limit - ranking.entries.length,
     offset: page.after === undefined ? Math.max(0, page.offset - Number(row.dealt ?? 0)) : 0,
     after: page.after?.transactions === "0" ? page.after : undefined
   }
-  return { ...found, places: [...found.places, ...(yield* others(role, since, rest, main))] }
+  return { ...ranking, entries: [...ranking.entries, ...(yield* others(role, since, rest, main))] }
 })

@@ -343,8 +343,8 @@ export class Ledger {
     })
     const transactionSetHash = sha256(transactionSetBytes(this.latest.hash, phaseOf(false), phaseOf(true)))
     const ledger = { ...forLedger, transactionSetHash }
-    const applying = frames.map((frame, place) =>
-      orOffender(frame, () => chargeFee(frame, place, ledger, store, baseFee))
+    const applying = frames.map((frame, position) =>
+      orOffender(frame, () => chargeFee(frame, position, ledger, store, baseFee))
     )
     const ready = (one: Applying): void => orOffender(one.frame, () => prepare(one, ledger, store))
     const run = (one: Applying): void => {

@@ -66,7 +66,7 @@ const endOf = Effect.fnUntraced(function* (file: string) {
 })
 
 /** Paths of the files. */
-interface Place {
+interface JournalPaths {
   readonly folder: string
   readonly snapshotFile: string
   readonly journalFile: string
@@ -76,7 +76,7 @@ interface Place {
 
 /** Refuses damage; with repair, backs up the journal and continues. */
 const onDamage = Effect.fnUntraced(function* (
-  { damagedFile, folder }: Place,
+  { damagedFile, folder }: JournalPaths,
   repair: boolean,
   said: string,
   text: string | undefined
@@ -89,7 +89,7 @@ const onDamage = Effect.fnUntraced(function* (
 
 /** Reads a snapshot of this network. */
 const snapshotOfText = Effect.fnUntraced(function* (
-  { folder, snapshotFile }: Place,
+  { folder, snapshotFile }: JournalPaths,
   networkId: Uint8Array,
   text: string
 ) {
@@ -103,27 +103,27 @@ const snapshotOfText = Effect.fnUntraced(function* (
 })
 
 /** The ledger of an earlier run, with the journal cut to its intact lines; undefined when there is none. */
-const storedIn = Effect.fnUntraced(function* (place: Place, networkId: Uint8Array, repair: boolean) {
+const storedIn = Effect.fnUntraced(function* (paths: JournalPaths, networkId: Uint8Array, repair: boolean) {
   const files = yield* FileSystem.FileSystem
   const textOf = (file: string) =>
     Effect.flatMap(files.exists(file), (exists) => (exists ? files.readFileString(file) : Effect.succeed(undefined)))
-  const { journalFile, snapshotFile } = place
+  const { journalFile, snapshotFile } = paths
   const [snapshotText, journalText] = [yield* textOf(snapshotFile), yield* textOf(journalFile)]
   const text = journalText ?? ""
   if (snapshotText === undefined) {
     const said = `${snapshotFile} is missing, and without it no ledger after it is known`
-    if (text !== "") yield* onDamage(place, repair, said, text)
+    if (text !== "") yield* onDamage(paths, repair, said, text)
     return undefined
   }
-  const snapshot = yield* snapshotOfText(place, networkId, snapshotText)
+  const snapshot = yield* snapshotOfText(paths, networkId, snapshotText)
   const latest = snapshot.ledgers.at(-1)!.n
   if (journalText === undefined) {
-    yield* onDamage(place, repair, `${journalFile} is missing; the ledgers up to ${latest} are whole`, undefined)
+    yield* onDamage(paths, repair, `${journalFile} is missing; the ledgers up to ${latest} are whole`, undefined)
     yield* files.writeFileString(journalFile, "", { mode: 0o600 })
   }
   const { damage, length, lines } = readLines(yield* Crypto, text, latest)
   if (damage !== undefined)
-    yield* onDamage(place, repair, `${journalFile}: ${damage}; ${lines.length} ledgers before it are whole`, text)
+    yield* onDamage(paths, repair, `${journalFile}: ${damage}; ${lines.length} ledgers before it are whole`, text)
   if (length < text.length) yield* files.writeFileString(journalFile, text.slice(0, length))
   return { snapshot, lines, snapshotSize: snapshotText.length, size: length }
 })
@@ -140,7 +140,7 @@ export const openJournal = Effect.fn("openJournal")(function* (
   const context = yield* Effect.context<Crypto | FileSystem.FileSystem>()
   yield* privateFolder(folder)
   const [snapshotFile, journalFile] = [path.join(folder, "snapshot.json"), path.join(folder, "journal.jsonl")]
-  const place = { folder, snapshotFile, journalFile, damagedFile: path.join(folder, "journal.damaged.jsonl") }
+  const paths = { folder, snapshotFile, journalFile, damagedFile: path.join(folder, "journal.damaged.jsonl") }
   let lines = 0
   let size = 0
   let snapshotSize = 0
@@ -158,7 +158,7 @@ export const openJournal = Effect.fn("openJournal")(function* (
   })
 
   const read = Effect.fnUntraced(function* (root: Store | undefined) {
-    const stored = yield* storedIn(place, networkId, repair)
+    const stored = yield* storedIn(paths, networkId, repair)
     if (stored === undefined) return undefined
     snapshotSize = stored.snapshotSize
     lines = stored.lines.length

@@ -8,7 +8,7 @@ import { Deadline } from "../../../kernel/platform/Deadline.ts"
 import { Unsupported } from "../engine/host/HostError.ts"
 import { type NetworkSettings, testnet } from "../engine/state/NetworkSettings.ts"
 import { WasmRuntime } from "../engine/wasm/WasmRuntime.ts"
-import { type Chosen, PROTOCOL_MAX, PROTOCOL_MIN, withChoices } from "./chosenSettings.ts"
+import { type ChosenSettings, PROTOCOL_MAX, PROTOCOL_MIN, withChoices } from "./chosenSettings.ts"
 import { combineFaults, type Faults } from "./Faults.ts"
 import { beginFork } from "./fork/beginFork.ts"
 import { type ForkedEntries, ForkRefused, keepsFork } from "./fork/ForkedEntries.ts"
@@ -29,7 +29,7 @@ export interface MachineOptions {
   /** Default the test network's, and of a fork its network's. */
   readonly settings?: NetworkSettings
   /** What of the settings is otherwise. */
-  readonly chosen?: Chosen
+  readonly chosen?: ChosenSettings
   /** Milliseconds between two ledgers; "manual" (the default) closes only when asked to. */
   readonly close?: number | "manual"
   /** Ledgers that stay known, default 17 280, and transactions, default 20 000. */

@@ -14,7 +14,7 @@ export const REPLACEMENT_FACTOR = 10n
 /** Transactions waiting at most; more are asked to come again. */
 export const QUEUE_MAX = 5_000
 
-interface Waiting {
+interface QueueEntry {
   readonly frame: Frame
   readonly arrival: number
   age: number
@@ -40,7 +40,7 @@ interface Role {
 }
 
 export class Queue {
-  readonly #waiting = new Map<string, Waiting>()
+  readonly #waiting = new Map<string, QueueEntry>()
   readonly #roles = new Map<string, Role>()
   #bans: Array<Set<string>> = [new Set()]
   #arrivals = 0

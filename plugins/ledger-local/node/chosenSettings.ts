@@ -26,7 +26,7 @@ const unlimited: NetworkSettings["limits"] = {
   dataEntryBytesMax: UNLIMITED
 }
 
-export interface Chosen {
+export interface ChosenSettings {
   readonly protocol?: number
   /** `testnet`, or `unlimited`: as large as the protocol's own fields and this machine allow. */
   readonly limits?: string
@@ -38,7 +38,7 @@ export interface Chosen {
 const MIN_TTL_MAX = testnet.ttl.maxEntryLedgers
 
 /** Which choice cannot be, in a sentence; undefined when all can. */
-export const choiceProblem = ({ limits, minTtlLedgers, protocol }: Chosen): string | undefined => {
+export const choiceProblem = ({ limits, minTtlLedgers, protocol }: ChosenSettings): string | undefined => {
   if (protocol !== undefined && (protocol < PROTOCOL_MIN || protocol > PROTOCOL_MAX))
     return `the protocol is ${PROTOCOL_MIN} to ${PROTOCOL_MAX}`
   if (limits !== undefined && limits !== "testnet" && limits !== "unlimited")
@@ -49,7 +49,10 @@ export const choiceProblem = ({ limits, minTtlLedgers, protocol }: Chosen): stri
 }
 
 /** The settings of a network with these choices. */
-export const withChoices = (network: NetworkSettings, { limits, minTtlLedgers, protocol }: Chosen): NetworkSettings => {
+export const withChoices = (
+  network: NetworkSettings,
+  { limits, minTtlLedgers, protocol }: ChosenSettings
+): NetworkSettings => {
   const { limits: given, protocolVersion, ttl } = network
   return {
     ...network,

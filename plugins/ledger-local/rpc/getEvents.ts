@@ -27,7 +27,7 @@ interface Filter {
   readonly topics: ReadonlyArray<ReadonlyArray<string>>
 }
 
-interface Found {
+interface LedgerEvent {
   readonly event: ContractEvent
   readonly order: bigint
   readonly index: number
@@ -103,14 +103,14 @@ const matches = (filter: Filter, event: ContractEvent, topics: ReadonlyArray<str
 }
 
 /** Every event of a ledger, in order. */
-const eventsOf = (record: LedgerRecord): ReadonlyArray<Found> => {
-  const before: Array<Found> = []
-  const during: Array<Found> = []
-  const after: Array<Found> = []
+const eventsOf = (record: LedgerRecord): ReadonlyArray<LedgerEvent> => {
+  const before: Array<LedgerEvent> = []
+  const during: Array<LedgerEvent> = []
+  const after: Array<LedgerEvent> = []
   for (const transaction of record.transactions) {
     const meta: TransactionMeta = codecs.TransactionMeta.decode(transaction.meta)
     if (meta.v !== 4) continue
-    const found = {
+    const origin = {
       transaction: transaction.order,
       hash: transaction.hash,
       succeeded: transaction.succeeded,
@@ -119,7 +119,7 @@ const eventsOf = (record: LedgerRecord): ReadonlyArray<Found> => {
     for (const { stage, event } of meta.v4.events) {
       const into = stage === 0 ? before : after
       into.push({
-        ...found,
+        ...origin,
         event,
         index: into.length,
         order: toid(record.sequence, stage === 0 ? 0 : TRANSACTION_MAX, 0)
@@ -127,28 +127,28 @@ const eventsOf = (record: LedgerRecord): ReadonlyArray<Found> => {
     }
     for (const [operation, { events }] of meta.v4.operations.entries()) {
       for (const [index, event] of events.entries()) {
-        during.push({ ...found, event, index, operation, order: toid(record.sequence, transaction.order, operation) })
+        during.push({ ...origin, event, index, operation, order: toid(record.sequence, transaction.order, operation) })
       }
     }
   }
   return [...before, ...during, ...after]
 }
 
-const idOf = ({ order, index }: Found): string =>
+const idOf = ({ order, index }: LedgerEvent): string =>
   `${order.toString().padStart(19, "0")}-${index.toString().padStart(10, "0")}`
 
-const item = (record: LedgerRecord, found: Found, topics: ReadonlyArray<string>) => {
-  const { event } = found
+const item = (record: LedgerRecord, ledgerEvent: LedgerEvent, topics: ReadonlyArray<string>) => {
+  const { event } = ledgerEvent
   return {
     type: event.type === EventType.system ? "system" : "contract",
     ledger: record.sequence,
     ledgerClosedAt: new Date(Number(record.closeTime) * 1_000).toISOString().replace(".000Z", "Z"),
     contractId: event.contractId === null ? "" : encodeStrKey("contract", event.contractId),
-    id: idOf(found),
-    operationIndex: found.operation,
-    transactionIndex: found.transaction,
-    inSuccessfulContractCall: found.succeeded,
-    txHash: found.hash,
+    id: idOf(ledgerEvent),
+    operationIndex: ledgerEvent.operation,
+    transactionIndex: ledgerEvent.transaction,
+    inSuccessfulContractCall: ledgerEvent.succeeded,
+    txHash: ledgerEvent.hash,
     topic: topics,
     value: toBase64(codec.ScVal.encode(event.body.v0.data))
   }
@@ -195,11 +195,11 @@ export const getEvents = (view: View, params: Params) => {
   let isFull = false
   for (const record of view.ledger.history.from(start)) {
     if (record.sequence >= end || isFull) break
-    for (const found of eventsOf(record)) {
-      if (afterId !== "" && idOf(found) <= afterId) continue
-      const topics = found.event.body.v0.topics.map((topic) => toBase64(codec.ScVal.encode(topic)))
-      if (filters.length > 0 && !filters.some((filter) => matches(filter, found.event, topics))) continue
-      events.push(item(record, found, topics))
+    for (const ledgerEvent of eventsOf(record)) {
+      if (afterId !== "" && idOf(ledgerEvent) <= afterId) continue
+      const topics = ledgerEvent.event.body.v0.topics.map((topic) => toBase64(codec.ScVal.encode(topic)))
+      if (filters.length > 0 && !filters.some((filter) => matches(filter, ledgerEvent.event, topics))) continue
+      events.push(item(record, ledgerEvent, topics))
       if (events.length < limit) continue
       isFull = true
       break

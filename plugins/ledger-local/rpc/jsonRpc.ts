@@ -65,9 +65,9 @@ export const isNotification = (value: unknown): boolean =>
 
 /** The result of a method. Throws `RpcError`. */
 export const callMethod = (view: View, method: string, params: unknown): unknown => {
-  const found = methods.get(method)
-  if (found === undefined) throw new RpcError(RpcCode.methodNotFound, "method not found")
+  const handler = methods.get(method)
+  if (handler === undefined) throw new RpcError(RpcCode.methodNotFound, "method not found")
   const read = paramsOf(params)
-  const result = found(view, read)
+  const result = handler(view, read)
   return read["xdrFormat"] === "json" ? inJson(method, result) : result
 }

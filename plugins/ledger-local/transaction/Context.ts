@@ -11,7 +11,7 @@ import type { Frame } from "./Frame.ts"
 import type { RefundableFee } from "./RefundableFee.ts"
 import type { Threshold } from "./Signatures.ts"
 import type { Sponsorships } from "./Sponsorships.ts"
-import type { Restored, Txn } from "./Txn.ts"
+import type { RestoredEntry, Txn } from "./Txn.ts"
 import {
   type BodyOf,
   type MuxedAccount,
@@ -69,7 +69,7 @@ export interface ApplyContext extends CheckContext {
   readonly muxedSource: MuxedAccount
   readonly index: number
   /** The transaction's place in the ledger, from 0. */
-  readonly place: number
+  readonly position: number
   readonly txn: Txn
   readonly sponsorships: Sponsorships
   readonly nextOfferId: () => bigint
@@ -78,7 +78,7 @@ export interface ApplyContext extends CheckContext {
   readonly refundable: RefundableFee | undefined
   readonly soroban: SorobanOutcome
   /** Entries brought back from the archive by this operation; the meta marks them so. */
-  readonly restored: Map<KeyString, Restored>
+  readonly restored: Map<KeyString, RestoredEntry>
 }
 
 /** An invalid contract operation, with the node's diagnostic. */

@@ -81,7 +81,7 @@ export class Txn {
   }
 
   /** The changes as the meta shows them, in the order of first touching. */
-  changes(restored?: ReadonlyMap<KeyString, Restored>): Array<LedgerEntryChange> {
+  changes(restored?: ReadonlyMap<KeyString, RestoredEntry>): Array<LedgerEntryChange> {
     return ledgerChanges(this.store, restored)
   }
 
@@ -93,7 +93,7 @@ export class Txn {
 /**
  * How the meta shows an entry that came back from the archive: when nothing else changed it, and when something did.
  */
-export interface Restored {
+export interface RestoredEntry {
   readonly unchanged: LedgerEntry
   readonly changed: LedgerEntry
 }
@@ -104,7 +104,7 @@ const sameEntry = (a: LedgerEntry, b: LedgerEntry): boolean =>
 /** A store's own changes against its parent. Entries that came and went inside are not seen. */
 export const ledgerChanges = (
   store: Store,
-  restored: ReadonlyMap<KeyString, Restored> = new Map()
+  restored: ReadonlyMap<KeyString, RestoredEntry> = new Map()
 ): Array<LedgerEntryChange> => {
   const changes: Array<LedgerEntryChange> = []
   for (const { key, before, after } of store.changes()) {

@@ -15,7 +15,7 @@ import { RefundableFee } from "./RefundableFee.ts"
 import { SignatureChecker } from "./Signatures.ts"
 import { withoutSigner } from "./reserves.ts"
 import { Sponsorships } from "./Sponsorships.ts"
-import { type Restored, Txn } from "./Txn.ts"
+import { type RestoredEntry, Txn } from "./Txn.ts"
 import { commonValid, declaredNonRefundable, operationAuthProblem, operationProblem, resultOf } from "./validate.ts"
 import {
   type LedgerEntryChange,
@@ -32,7 +32,7 @@ import {
 export interface Applying {
   readonly frame: Frame
   /** Its place in the ledger, from 0. */
-  readonly place: number
+  readonly position: number
   readonly feeStroops: bigint
   /** The fee that the inner transaction of a fee bump would have been charged by itself. */
   readonly innerFeeStroops: bigint
@@ -69,7 +69,7 @@ export type InclusionBaseFee = bigint | undefined
 /** Phase 1: takes the fee, at most the payer's balance. */
 export const chargeFee = (
   frame: Frame,
-  place: number,
+  position: number,
   ledger: LedgerContext,
   store: Store,
   baseFee: InclusionBaseFee
@@ -87,7 +87,7 @@ export const chargeFee = (
   const nonRefundableStroops = declaredNonRefundable(frame, ledger)
   return {
     frame,
-    place,
+    position,
     feeStroops,
     innerFeeStroops:
       frame.resourceFeeStroops +
@@ -187,7 +187,7 @@ export const run = (applying: Applying, ledger: LedgerContext, store: Store): vo
     const muxedSource = operationSource(frame, operation)
     const txn = new Txn(all, ledger.ledgerSeq)
     const events = new ClassicEvents(ledger, frame.tx.memo)
-    const restored = new Map<string, Restored>()
+    const restored = new Map<string, RestoredEntry>()
     const context: ApplyContext = {
       ledger,
       frame,
@@ -195,7 +195,7 @@ export const run = (applying: Applying, ledger: LedgerContext, store: Store): vo
       source: accountOf(muxedSource),
       muxedSource,
       index,
-      place: applying.place,
+      position: applying.position,
       txn,
       sponsorships,
       nextOfferId: () => ++lastOfferId,

@@ -26,10 +26,10 @@ import {
 } from "./Wire.ts"
 
 /** How far a transaction got. From `sequence` on its sequence number is consumed when it is applied. */
-export type Reached = "nothing" | "sequence" | "auth" | "valid"
+export type ValidationStage = "nothing" | "sequence" | "auth" | "valid"
 
 export interface ValidationResult {
-  readonly reached: Reached
+  readonly reached: ValidationStage
   /** The failure; undefined when valid. */
   readonly code: TxErrorCode | undefined
   readonly diagnostics: ReadonlyArray<DiagnosticEvent>
@@ -157,7 +157,7 @@ const sorobanProblem = (frame: Frame, ledger: LedgerContext, options: CheckOptio
 
 const fail = (
   code: TxErrorCode,
-  reached: Reached = "nothing",
+  reached: ValidationStage = "nothing",
   diagnostics: ReadonlyArray<DiagnosticEvent> = []
 ): ValidationResult => ({ reached, code, diagnostics })
 

@@ -13,7 +13,7 @@ export class BudgetUnavailable extends Schema.TaggedError<BudgetUnavailable>()("
 }) {}
 
 /** `kept`: reserved. `over`: exceeds a ceiling. `changed`: another reservation of the invocation came first. */
-export type Reserved = "kept" | "over" | "changed"
+export type ReserveResult = "kept" | "over" | "changed"
 
 /** Reservations of one invocation. */
 export interface ExistingReservation {
@@ -29,7 +29,7 @@ export interface ExistingReservation {
 }
 
 /** Sealed data stored with a reservation. */
-export interface Kept {
+export interface SealedContents {
   readonly payment?: string | undefined
   readonly content?: string | undefined
 }
@@ -77,7 +77,7 @@ export class BudgetStore extends Context.Service<
       reservation: Reservation,
       ceilings: Ceilings,
       made: number
-    ) => Effect.Effect<Reserved, BudgetUnavailable>
+    ) => Effect.Effect<ReserveResult, BudgetUnavailable>
     /** True if the state transition was allowed. */
     readonly move: (id: string, to: TransitionResult) => Effect.Effect<boolean, BudgetUnavailable>
     /** Reservations in states that can still change, oldest first. */
@@ -89,8 +89,12 @@ export class BudgetStore extends Context.Service<
      * Adds sealed data to an undelivered reservation. False if it does not exist, or if all contents together would
      * exceed `lengthsMax` characters even after the contents of acknowledged payments are dropped.
      */
-    readonly keep: (id: string, kept: Kept, lengthsMax?: number) => Effect.Effect<boolean, BudgetUnavailable>
-    readonly kept: (id: string) => Effect.Effect<Kept, BudgetUnavailable>
+    readonly keep: (
+      id: string,
+      contents: SealedContents,
+      lengthsMax?: number
+    ) => Effect.Effect<boolean, BudgetUnavailable>
+    readonly kept: (id: string) => Effect.Effect<SealedContents, BudgetUnavailable>
     /** Reservations of an agent that have a receipt, newest first. */
     readonly receipts: (agent: string) => Effect.Effect<ReadonlyArray<Reservation>, BudgetUnavailable>
     /** Deletes the content of a released reservation after its delivery. */

@@ -2,12 +2,12 @@
 // replaced as a whole.
 import { Effect, FileSystem, Path, Schema } from "effect"
 import { replaceFile } from "../replaceFile.ts"
-import { BudgetUnavailable, type Kept } from "./BudgetStore.ts"
+import { BudgetUnavailable, type SealedContents } from "./BudgetStore.ts"
 
 export interface KeptPayments {
   /** Merges with the data already kept. */
-  readonly put: (id: string, kept: Kept) => Effect.Effect<void, BudgetUnavailable>
-  readonly get: (id: string) => Effect.Effect<Kept, BudgetUnavailable>
+  readonly put: (id: string, contents: SealedContents) => Effect.Effect<void, BudgetUnavailable>
+  readonly get: (id: string) => Effect.Effect<SealedContents, BudgetUnavailable>
   readonly drop: (id: string) => Effect.Effect<void>
   /** Drops the data of all other reservations. */
   readonly retain: (ids: ReadonlySet<string>) => Effect.Effect<void, BudgetUnavailable>
@@ -16,9 +16,9 @@ export interface KeptPayments {
 }
 
 export const keptInMemory = (): KeptPayments => {
-  const all = new Map<string, Kept>()
+  const all = new Map<string, SealedContents>()
   return {
-    put: (id, kept) => Effect.sync(() => void all.set(id, { ...all.get(id), ...kept })),
+    put: (id, contents) => Effect.sync(() => void all.set(id, { ...all.get(id), ...contents })),
     get: (id) => Effect.sync(() => all.get(id) ?? {}),
     drop: (id) => Effect.sync(() => void all.delete(id)),
     retain: (ids) =>
@@ -55,9 +55,9 @@ export const keptInFiles = Effect.fnUntraced(function* (folder: string) {
 
   const get = Effect.fnUntraced(function* (id: string) {
     const text = yield* textOf(fileOf(id))
-    const kept: Kept = text === undefined ? {} : yield* decode(text)
+    const contents: SealedContents = text === undefined ? {} : yield* decode(text)
     const content = yield* textOf(fileOf(id, "content"))
-    return content === undefined ? kept : { ...kept, content }
+    return content === undefined ? contents : { ...contents, content }
   })
   const remove = (file: string) => Effect.ignore(files.remove(file))
 

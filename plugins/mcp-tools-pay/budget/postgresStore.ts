@@ -10,9 +10,9 @@ import {
   BudgetStore,
   BudgetUnavailable,
   contentLengthsMax,
-  type Kept,
+  type SealedContents,
   receiptsMax,
-  type Reserved
+  type ReserveResult
 } from "./BudgetStore.ts"
 import {
   type Ceilings,
@@ -85,7 +85,7 @@ const statesBefore = (to: ReservationState) => reservationStates.filter((from) =
 const openMax = 1_000
 
 /** Amounts spent in the day, in atomic units of the asset. */
-interface Spent {
+interface SpentAmounts {
   readonly day: string
   readonly session: string
   readonly recipient: string
@@ -96,7 +96,7 @@ interface Spent {
 const fitsBelow = (
   { perDay, perGrade, perOrigin, perRecipient, perSession }: Ceilings,
   { amount, grade, origin }: Reservation,
-  spent: Spent
+  spent: SpentAmounts
 ): boolean => {
   const optional = [
     [perRecipient, spent.recipient],
@@ -136,11 +136,11 @@ const reserveIn = Effect.fnUntraced(function* (
   one: Reservation,
   ceilings: Ceilings,
   made: number
-): Effect.fn.Return<Reserved, SqlError.SqlError> {
+): Effect.fn.Return<ReserveResult, SqlError.SqlError> {
   const lock = `mcp-tools ${one.agent}`
   yield* sql`select pg_advisory_xact_lock(hashtextextended(${lock}, 0))`
   if ((yield* madeFor(sql, one.invocation)) !== made) return "changed"
-  const [spent] = yield* sql<Spent>`select
+  const [spent] = yield* sql<SpentAmounts>`select
     coalesce(sum(amount), 0)::text as day,
     coalesce(sum(amount) filter (where session = ${one.session}), 0)::text as session,
     coalesce(sum(amount) filter (where pay_to = ${one.payTo}), 0)::text as recipient,
@@ -202,7 +202,7 @@ const knownOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, invocatio
 })
 
 /** One statement. Rejects content if the store has no room for it. */
-const keepOnce = (sql: SqlClient.SqlClient, id: string, { content, payment }: Kept, lengthsMax: number) =>
+const keepOnce = (sql: SqlClient.SqlClient, id: string, { content, payment }: SealedContents, lengthsMax: number) =>
   Effect.map(
     sql<{ id: string }>`update mcp_tools_reservations set payment = coalesce(${payment ?? null}::text, payment),
       content = coalesce(${content ?? null}::text, content)
@@ -213,7 +213,12 @@ const keepOnce = (sql: SqlClient.SqlClient, id: string, { content, payment }: Ke
   )
 
 /** If there is no room, drops the contents of acknowledged payments and tries again. */
-const keep = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, id: string, kept: Kept, lengthsMax: number) {
+const keep = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  id: string,
+  kept: SealedContents,
+  lengthsMax: number
+) {
   if (yield* keepOnce(sql, id, kept, lengthsMax)) return true
   if (kept.content === undefined || kept.content.length > lengthsMax) return false
   yield* sql`update mcp_tools_reservations set content = null
@@ -225,7 +230,7 @@ const keptOf = (sql: SqlClient.SqlClient, id: string) =>
   Effect.map(
     sql<{ payment: string | null; content: string | null }>`select payment, content from mcp_tools_reservations
       where id = ${id}`,
-    ([row]): Kept => ({ payment: row?.payment ?? undefined, content: row?.content ?? undefined })
+    ([row]): SealedContents => ({ payment: row?.payment ?? undefined, content: row?.content ?? undefined })
   )
 
 const unshared = new BudgetUnavailable({ cause: "payment channels are not shared" })

@@ -47,7 +47,7 @@ interface Place {
 type Step = <A>(effect: Effect.Effect<A, BudgetUnavailable>) => Effect.Effect<A, BudgetUnavailable>
 
 /** Stores data with a reservation. */
-const makeKeep = ({ load, payments }: Place, step: Step): BudgetStore["Service"]["keep"] => {
+const makeKeep = ({ load, payments }: TableStorage, step: Step): BudgetStore["Service"]["keep"] => {
   /** Makes room for content by dropping the contents of acknowledged payments. */
   const makeRoom = Effect.fnUntraced(function* (table: ReadonlyArray<Reservation>, length: number, lengthsMax: number) {
     const contents = yield* payments.contents
@@ -78,8 +78,8 @@ const makeKeep = ({ load, payments }: Place, step: Step): BudgetStore["Service"]
 }
 
 /** Steps that change a table. */
-const makeSteps = (place: Place) => {
-  const { inTurn, load, payments, save } = place
+const makeSteps = (storage: TableStorage) => {
+  const { inTurn, load, payments, save } = storage
   const step: Step = (effect) => Effect.uninterruptible(inTurn(effect))
 
   /** A change counts once it is saved. */
@@ -140,12 +140,12 @@ const makeSteps = (place: Place) => {
     )
   })
 
-  return { keep: makeKeep(place, step), move, reserve, settleAcknowledged, step }
+  return { keep: makeKeep(storage, step), move, reserve, settleAcknowledged, step }
 }
 
-const makeTable = (place: Place) => {
-  const { channels, isShared, load, payments, totals } = place
-  const { keep, move, reserve, settleAcknowledged, step } = makeSteps(place)
+const makeTable = (storage: TableStorage) => {
+  const { channels, isShared, load, payments, totals } = storage
+  const { keep, move, reserve, settleAcknowledged, step } = makeSteps(storage)
   const whichOf = (invocation: string) =>
     Effect.map(load, (table) => table.filter((one) => one.invocation === invocation))
 
@@ -207,12 +207,12 @@ export const readTable = Effect.fnUntraced(function* (folder: string) {
 
 /** The file's table, decoded again only after another process has written it. */
 const loaded = (files: FileSystem.FileSystem, file: string) => {
-  let known: { readonly text: string; readonly table: ReadonlyArray<Reservation> } | undefined
+  let cached: { readonly text: string; readonly table: ReadonlyArray<Reservation> } | undefined
   return Effect.gen(function* () {
     if (!(yield* files.exists(file))) return []
     const text = yield* files.readFileString(file)
-    if (known?.text !== text) known = { text, table: yield* decodeTable(text) }
-    return known.table
+    if (cached?.text !== text) cached = { text, table: yield* decodeTable(text) }
+    return cached.table
   }).pipe(Effect.mapError(unavailable))
 }
 

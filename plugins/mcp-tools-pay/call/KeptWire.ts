@@ -67,12 +67,12 @@ export const encodeKeptPayment = (open: OpenPayment | OpenVoucher): string => {
   const { invocation, payment, replaces } = open
   const { about, key, option, ref, request, versionHash } = invocation
   const moves = "moves" in open ? open.moves : undefined
-  const kept = { version: 1, payment, invocation: { about, key, option, ref, request, versionHash }, replaces, moves }
-  return JSON.stringify(kept, withDecimals)
+  const wire = { version: 1, payment, invocation: { about, key, option, ref, request, versionHash }, replaces, moves }
+  return JSON.stringify(wire, withDecimals)
 }
 
-const decoded = (kept: string, { id, invocation: key }: Reservation) => {
-  const read = Option.getOrUndefined(decodePayment(kept))
+const decoded = (text: string, { id, invocation: key }: Reservation) => {
+  const read = Option.getOrUndefined(decodePayment(text))
   if (read === undefined || read.invocation.key !== key) return undefined
   const { invocation, moves, payment, replaces } = read
   const { about, option } = invocation
@@ -90,15 +90,15 @@ const decoded = (kept: string, { id, invocation: key }: Reservation) => {
 }
 
 /** The payment of this reservation; undefined when it does not decode. */
-export const decodeKeptPayment = (kept: string, reservation: Reservation): OpenPayment | undefined => {
+export const decodeKeptPayment = (text: string, reservation: Reservation): OpenPayment | undefined => {
   const { authorization } = reservation
-  const read = decoded(kept, reservation)
+  const read = decoded(text, reservation)
   return read === undefined || authorization === undefined ? undefined : { ...read, authorization }
 }
 
 /** The voucher of this reservation, which has no authorization on the ledger; undefined when it does not decode. */
-export const decodeKeptVoucher = (kept: string, reservation: Reservation): OpenVoucher | undefined =>
-  reservation.authorization === undefined ? decoded(kept, reservation) : undefined
+export const decodeKeptVoucher = (text: string, reservation: Reservation): OpenVoucher | undefined =>
+  reservation.authorization === undefined ? decoded(text, reservation) : undefined
 
 /** A seller's answer, and the members of its receipt that do not match. */
 export interface KeptContent {
@@ -112,6 +112,7 @@ export interface KeptContent {
   readonly amount?: bigint
 }
 
-export const encodeKeptContent = (kept: KeptContent): string => JSON.stringify({ version: 1, ...kept }, withDecimals)
+export const encodeKeptContent = (content: KeptContent): string =>
+  JSON.stringify({ version: 1, ...content }, withDecimals)
 
-export const decodeKeptContent = (kept: string): KeptContent | undefined => Option.getOrUndefined(decodeContent(kept))
+export const decodeKeptContent = (text: string): KeptContent | undefined => Option.getOrUndefined(decodeContent(text))

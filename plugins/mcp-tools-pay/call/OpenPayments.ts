@@ -7,7 +7,7 @@ import type { Output } from "./Invocation.ts"
 
 type Outcome = Effect.Effect<Output, ToolError>
 /** Undefined: an earlier payment was proven dead, and no new one was made. */
-type Ended = Output | undefined
+type EndedOutput = Output | undefined
 
 export class OpenPayments extends Context.Service<
   OpenPayments,
@@ -15,14 +15,14 @@ export class OpenPayments extends Context.Service<
     /** The outcome of the same call, if it is being paid for now. */
     readonly underWay: (key: string) => Outcome | undefined
     /** Pays for a call, or waits for the same call in progress. */
-    readonly once: <A extends Ended, R>(
+    readonly once: <A extends EndedOutput, R>(
       key: string,
       effect: Effect.Effect<A, ToolError, R>
     ) => Effect.Effect<A | Output, ToolError, R>
   }
 >()("tollkeeper/mcp-tools-pay/OpenPayments") {
   static readonly layer = Layer.sync(OpenPayments, () => {
-    const flights = new Map<string, Deferred.Deferred<Ended, ToolError>>()
+    const flights = new Map<string, Deferred.Deferred<EndedOutput, ToolError>>()
     const underWay = (key: string): Outcome | undefined => {
       const flight = flights.get(key)
       if (flight === undefined) return undefined
@@ -37,7 +37,7 @@ export class OpenPayments extends Context.Service<
         Effect.suspend((): Effect.Effect<any, ToolError, any> => {
           const other = underWay(key)
           if (other !== undefined) return other
-          const flight = Deferred.makeUnsafe<Ended, ToolError>()
+          const flight = Deferred.makeUnsafe<EndedOutput, ToolError>()
           flights.set(key, flight)
           return Effect.onExit(effect, (exit) =>
             Effect.andThen(

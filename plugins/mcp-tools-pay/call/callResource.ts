@@ -49,7 +49,7 @@ const excerpt = (result: Fields): unknown =>
   JSON.stringify(result["content"] ?? []).length <= 8_192 ? (result["content"] ?? []) : "too long to show"
 
 /** A call checked against the catalog only. */
-interface Prepared {
+interface PreparedCall {
   readonly invocation: Invocation
   readonly endpoint: URL
   readonly terms: CatalogTerms
@@ -92,7 +92,7 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
     endpoint,
     terms: { url: identity.url, toolName: identity.toolName, declared, option },
     args
-  } satisfies Prepared
+  } satisfies PreparedCall
 })
 
 /** The tool did not ask for payment: its result goes to the agent, and nothing is paid. */
@@ -105,7 +105,7 @@ const freely = (result: Fields, raw: string | undefined): Effect.Effect<Output, 
 }
 
 /** Steps 4 to 6. Succeeds with the seller's terms, or with the tool's result if it was free. */
-const unpaid = Effect.fnUntraced(function* ({ args, terms }: Prepared, seller: SellerSession) {
+const unpaid = Effect.fnUntraced(function* ({ args, terms }: PreparedCall, seller: SellerSession) {
   const listed = yield* seller.findTool(terms.toolName)
   yield* checkInput(args, listed?.inputSchema, "arguments")
   const { raw, result } = yield* seller.callTool(terms.toolName, args)
@@ -149,9 +149,9 @@ const call = Effect.fn("Tools.call")(function* (input: typeof Input.Type, caller
     mcpSeller(session, prepared.terms.toolName, prepared.args, paidCallTimeoutMillis)
   const ask = Effect.gen(function* () {
     const session = yield* opened
-    const asked = yield* Effect.onError(unpaid(prepared, session), () => session.close)
-    if (asked.free !== undefined) return yield* Effect.as(session.close, { free: asked.free })
-    return { challenge: asked.challenge, option: asked.option, seller: sellerOf(session) }
+    const answer = yield* Effect.onError(unpaid(prepared, session), () => session.close)
+    if (answer.free !== undefined) return yield* Effect.as(session.close, { free: answer.free })
+    return { challenge: answer.challenge, option: answer.option, seller: sellerOf(session) }
   })
   return yield* makePurchase(prepared.invocation, caller, { ask, connect: Effect.map(opened, sellerOf) })
 })

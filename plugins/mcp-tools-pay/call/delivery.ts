@@ -11,7 +11,7 @@ import { type PolicyResult, misfits } from "./PaymentPolicyCheck.ts"
 import { decodeKeptContent, encodeKeptContent, type KeptContent } from "./KeptWire.ts"
 
 /** Members of a receipt in addition to the terms. */
-export interface Proven {
+export interface Proof {
   readonly status: "settled" | "released"
   readonly transaction: string | undefined
   readonly source: "seller" | "ledger"
@@ -26,7 +26,7 @@ export type Delivered = Pick<OpenPayment, "identifier" | "invocation" | "replace
 const receiptOf = (
   { identifier, invocation: { option, ref, versionHash }, moves, replaces }: Delivered,
   network: string,
-  { amount, misfits, source, status, transaction }: Proven
+  { amount, misfits, source, status, transaction }: Proof
 ) => ({
   paymentIdentifier: identifier,
   ref,
@@ -46,7 +46,7 @@ const receiptOf = (
 })
 
 /** The content with its receipt. */
-export const withReceipt = (open: Delivered, content: Output, proven: Proven) =>
+export const withReceipt = (open: Delivered, content: Output, proven: Proof) =>
   Effect.map(spelled, (spell): Output => ({
     ...content,
     receipt: receiptOf(open, spell(open.invocation.option.network), proven)
@@ -132,7 +132,7 @@ export const contentOf = Effect.fnUntraced(function* (
 })
 
 /** For stored content whose payment is on the ledger. */
-export const provenOf = ({ misfits, named }: KeptContent, transaction: string | undefined): Proven => ({
+export const provenOf = ({ misfits, named }: KeptContent, transaction: string | undefined): Proof => ({
   status: "settled",
   transaction,
   source: named !== null && named === transaction ? "seller" : "ledger",

@@ -52,7 +52,7 @@ const Input = Schema.Struct({
   ...TermsInput
 })
 
-interface Prepared {
+interface PreparedFetch {
   readonly invocation: Invocation
   readonly call: HttpCall
   /** URLs under which the seller may list the resource. */
@@ -135,11 +135,11 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
     },
     call,
     urls: [call.url.href, identity.url]
-  } satisfies Prepared
+  } satisfies PreparedFetch
 })
 
 /** Steps 4 to 6. Succeeds with the seller's terms, or with the answer if it was free. */
-const unpaid = Effect.fnUntraced(function* ({ call, invocation, urls }: Prepared, upstream: Upstream) {
+const unpaid = Effect.fnUntraced(function* ({ call, invocation, urls }: PreparedFetch, upstream: Upstream) {
   const answer = yield* sendOnce(upstream, call, {})
   const challenged = readHttpChallenge(answer)
   if (challenged._tag === "Malformed")
@@ -167,8 +167,8 @@ const fetchPaid = Effect.fn("Tools.fetch")(function* (input: typeof Input.Type, 
   )
   if ("outcome" in prepared) return prepared.outcome
   const seller = httpSeller(upstream, prepared.call, paidCallTimeoutMillis)
-  const ask = Effect.map(unpaid(prepared, upstream), (asked) =>
-    asked.free === undefined ? { ...asked, seller } : { free: asked.free }
+  const ask = Effect.map(unpaid(prepared, upstream), (answer) =>
+    answer.free === undefined ? { ...answer, seller } : { free: answer.free }
   )
   return yield* makePurchase(prepared.invocation, caller, { ask, connect: Effect.succeed(seller) })
 })

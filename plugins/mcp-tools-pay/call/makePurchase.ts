@@ -10,7 +10,7 @@ import type { Invocation, Output, Seller } from "./Invocation.ts"
 import { Payments } from "./Payments.ts"
 
 /** A seller's answer to the call without payment. */
-export type Asked =
+export type SellerAnswer =
   | { readonly free: Output }
   | {
       readonly free?: undefined
@@ -22,7 +22,7 @@ export type Asked =
 /** Access to the seller of a purchase. */
 export interface Shop {
   /** Makes the call without payment. Fails if the seller's terms do not match the listing. */
-  readonly ask: Effect.Effect<Asked, ToolError>
+  readonly ask: Effect.Effect<SellerAnswer, ToolError>
   /** Connects to the seller for a payment that is already signed. */
   readonly connect: Effect.Effect<Seller, ToolError>
 }
@@ -113,8 +113,8 @@ export const makePurchase = Effect.fnUntraced(function* (invocation: Invocation,
   if (state._tag !== "None") return yield* heldError(state.reservation)
   const { made, released } = state
   const giveBack = yield* (yield* Policy).verify(decidedOn(invocation), caller, made)
-  const asked = yield* Effect.onError(shop.ask, () => giveBack)
-  if (asked.free !== undefined) return yield* Effect.as(giveBack, asked.free)
-  const { challenge, option, seller } = asked
+  const answer = yield* Effect.onError(shop.ask, () => giveBack)
+  if (answer.free !== undefined) return yield* Effect.as(giveBack, answer.free)
+  const { challenge, option, seller } = answer
   return yield* payments.pay({ made, released, invocation, challenge, option }, caller, seller)
 })

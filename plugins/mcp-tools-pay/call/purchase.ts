@@ -13,7 +13,7 @@ import {
   ToolsConfig,
   Wrapping
 } from "../../mcp-tools/contract.ts"
-import type { Compared } from "../seller/compareTerms.ts"
+import type { TermsComparison } from "../seller/compareTerms.ts"
 import type { Invocation } from "./Invocation.ts"
 import type { AskedTerms } from "./chooseTerms.ts"
 
@@ -93,7 +93,7 @@ export const currentResource = Effect.fnUntraced(function* (ref: string, expecte
 })
 
 /** The terms to pay, if the seller asks for exactly what the catalog lists. */
-export const agreedOption = (compared: Compared) =>
+export const agreedOption = (compared: TermsComparison) =>
   compared._tag === "Differs"
     ? toolError("RESOURCE_CHANGED", "the seller's terms differ from the catalog's", {
         members: compared.members

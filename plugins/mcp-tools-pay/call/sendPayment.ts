@@ -13,7 +13,7 @@ import {
   errorOf,
   keepContent,
   keptOf,
-  type Proven,
+  type Proof,
   provenOf,
   withReceipt
 } from "./delivery.ts"
@@ -44,7 +44,7 @@ export const paidAnswer = (seller: Seller, payment: OpenPayment["payment"]): Eff
  * Stores and delivers the content of a payment. Until the host has acknowledged it and the replay window has passed,
  * the same call gets it again and pays nothing.
  */
-export const deliver = Effect.fnUntraced(function* (open: Delivered, kept: KeptContent, proven: Proven) {
+export const deliver = Effect.fnUntraced(function* (open: Delivered, kept: KeptContent, proven: Proof) {
   const store = yield* BudgetStore
   const transaction = proven.transaction === undefined ? {} : { transaction: proven.transaction }
   const receipt = kept.receipt === undefined ? {} : { receipt: kept.receipt }

@@ -9,7 +9,7 @@ import { Effect, Semaphore } from "effect"
 import { type Caller, toolError, ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore, type SignedTotals } from "../budget/BudgetStore.ts"
 import type { Reservation } from "../budget/Reservation.ts"
-import { contentOf, keepContent, type Proven, withReceipt } from "../call/delivery.ts"
+import { contentOf, keepContent, type Proof, withReceipt } from "../call/delivery.ts"
 import { heldError } from "../call/heldError.ts"
 import type { OpenVoucher, Output, PaidAnswer, Seller } from "../call/Invocation.ts"
 import { decodeKeptPayment, decodeKeptVoucher, encodeKeptPayment, type KeptContent } from "../call/KeptWire.ts"
@@ -71,7 +71,7 @@ export const noteDelivered = (payment: Fields) => {
   return voucher === undefined ? Effect.void : noteCounted(voucher.channelId, voucher.max)
 }
 
-const payByDeposit = Effect.fnUntraced(function* (order: Order, known: ChannelBalance, max: bigint) {
+const payByDeposit = Effect.fnUntraced(function* (order: Order, balance: ChannelBalance, max: bigint) {
   const { caller, channel, purchase, seller, terms } = order
   const { batch } = yield* Config
   if (batch === undefined) return yield* notEnabled
@@ -79,7 +79,7 @@ const payByDeposit = Effect.fnUntraced(function* (order: Order, known: ChannelBa
   const store = yield* BudgetStore
   const ledger = yield* (yield* PaymentBuilder).latestLedger
   const amount = depositFor(option, terms, batch)
-  if (max - known.balance > amount) return yield* emptied
+  if (max - balance.balance > amount) return yield* emptied
   yield* noteSent(channel, max)
   const identifier = yield* reserve(purchase.invocation, caller, purchase.made, ledger, amount)
   const moves = { asset: option.asset, payTo: channel.terms.contract, amount, channel: channel.config }
@@ -99,10 +99,10 @@ const payByDeposit = Effect.fnUntraced(function* (order: Order, known: ChannelBa
     terms: JSON.stringify(channel.config)
   })
   // Read the ledger again until it shows the deposit.
-  doubt(channel, known.charged)
+  doubt(channel, balance.charged)
   const output = yield* sendPayment(open, seller)
   yield* noteCounted(channel.channelId, max)
-  channel.known = { charged: max, balance: known.balance + amount }
+  channel.known = { charged: max, balance: balance.balance + amount }
   return output
 })
 
@@ -125,7 +125,7 @@ const readAnswer = (answer: PaidAnswer | ToolError, channel: AgentChannel, total
 }
 
 /** The receipt of a voucher: only the seller states the charged amount, within the signed one. */
-const provenBy = ({ amount, misfits }: KeptContent): Proven => ({
+const provenBy = ({ amount, misfits }: KeptContent): Proof => ({
   status: "settled",
   transaction: undefined,
   source: "seller",
@@ -161,7 +161,7 @@ const unknown = Effect.fnUntraced(function* (identifier: string, { part, why }: 
   )
 })
 
-const payByVoucher = Effect.fnUntraced(function* (order: Order, known: ChannelBalance, max: bigint) {
+const payByVoucher = Effect.fnUntraced(function* (order: Order, balance: ChannelBalance, max: bigint) {
   const { caller, channel, purchase, seller } = order
   const { challenge, invocation, option, released: replaces } = purchase
   const store = yield* BudgetStore
@@ -182,15 +182,15 @@ const payByVoucher = Effect.fnUntraced(function* (order: Order, known: ChannelBa
   if (read._tag === "Paid" || read._tag === "Unknown") yield* noteCounted(channel.channelId, max)
   switch (read._tag) {
     case "Paid":
-      return yield* deliverPaid(open, channel, read.answer, { base: known.charged, max })
+      return yield* deliverPaid(open, channel, read.answer, { base: balance.charged, max })
     case "Corrected": {
       yield* noteCounted(channel.channelId, read.correction.signedMax)
       yield* moved("released")
-      doubt(channel, larger(read.correction.charged, known.charged))
+      doubt(channel, larger(read.correction.charged, balance.charged))
       return undefined
     }
     case "Refused": {
-      doubt(channel, known.charged)
+      doubt(channel, balance.charged)
       yield* moved("released")
       return yield* toolError("PAYMENT_REJECTED", "the seller refused the voucher", {
         paymentIdentifier: identifier,
@@ -295,7 +295,7 @@ const turn = Effect.fnUntraced(function* (order: Order) {
   const before = yield* channels.balance(channel)
   // A deposit whose answer was lost may already be in the channel.
   if (before.charged + amount > before.balance) doubt(channel, before.charged)
-  const known = yield* channels.balance(channel)
+  const balance = yield* channels.balance(channel)
   channel.last = { seller, challenge: purchase.challenge, option: purchase.option }
   const { request } = purchase.invocation
   if (request !== undefined && !channel.isKept) {
@@ -303,8 +303,8 @@ const turn = Effect.fnUntraced(function* (order: Order) {
     yield* Effect.mapError(keepChannel(channel, order.caller.principal, last), () => storeUnavailable)
     channel.isKept = true
   }
-  const max = known.charged + amount
-  return max > known.balance ? yield* payByDeposit(order, known, max) : yield* payByVoucher(order, known, max)
+  const max = balance.charged + amount
+  return max > balance.balance ? yield* payByDeposit(order, balance, max) : yield* payByVoucher(order, balance, max)
 })
 
 /** Pays one call from the agent's channel with its seller. Accepts one proven correction of the total. */

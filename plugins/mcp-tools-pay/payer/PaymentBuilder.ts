@@ -45,7 +45,7 @@ const envelopeOf = (
   ).toXdr("base64")
 
 /** Input of a payment. */
-interface Ordered extends Transfer {
+interface PaymentInput extends Transfer {
   readonly maxTimeoutSeconds: number
 }
 
@@ -89,7 +89,7 @@ const signed = Effect.fnUntraced(function* (
 })
 
 const build = Effect.fn("Payer.build")(function* (
-  transfer: Ordered,
+  transfer: PaymentInput,
   { closedAtSeconds, protocolVersion, sequence }: LatestLedger,
   onAuthorization: (authorization: Authorization) => Effect.Effect<void, ToolError>
 ) {
@@ -124,7 +124,7 @@ export class PaymentBuilder extends Context.Service<
     readonly latestLedger: Effect.Effect<LatestLedger, ToolError>
     /** `onAuthorization` runs before anything is signed; if it fails, nothing is signed. */
     readonly build: (
-      transfer: Ordered,
+      transfer: PaymentInput,
       ledger: LatestLedger,
       onAuthorization: (authorization: Authorization) => Effect.Effect<void, ToolError>
     ) => Effect.Effect<Built, ToolError>

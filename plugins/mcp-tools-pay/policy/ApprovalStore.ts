@@ -17,25 +17,25 @@ export const leftMillis = 86_400_000
 export const isLeft = ({ askedAtMillis, askedUntilMillis = 0 }: Approval, maxAgeMillis: number): boolean =>
   askedUntilMillis - askedAtMillis >= maxAgeMillis + leftMillis
 
-export type Decided = "approved" | "denied"
+export type ApprovalDecision = "approved" | "denied"
 
-type Kept<A> = Effect.Effect<A, BudgetUnavailable>
+type StoreEffect<A> = Effect.Effect<A, BudgetUnavailable>
 
 export interface ApprovalStore {
   /** Requests that are neither used nor expired, oldest first. */
-  readonly all: (maxAgeMillis: number) => Kept<ReadonlyArray<Approval>>
+  readonly all: (maxAgeMillis: number) => StoreEffect<ReadonlyArray<Approval>>
   /**
    * False if there are too many requests. A stored request does not change, with one exception: a used one is replaced
    * by a given approved one, because it led to no payment.
    */
-  readonly ask: (approval: Approval, maxAgeMillis: number) => Kept<boolean>
-  readonly find: (id: string, maxAgeMillis: number) => Kept<Approval | undefined>
+  readonly ask: (approval: Approval, maxAgeMillis: number) => StoreEffect<boolean>
+  readonly find: (id: string, maxAgeMillis: number) => StoreEffect<Approval | undefined>
   /** True for the one call that may ask its person about a pending request. No other call may ask during that time. */
-  readonly claim: (id: string, forMillis: number, maxAgeMillis: number) => Kept<boolean>
+  readonly claim: (id: string, forMillis: number, maxAgeMillis: number) => StoreEffect<boolean>
   /** Stops showing a pending request to a client's person; it then waits for an operator. */
-  readonly leave: (id: string, maxAgeMillis: number) => Kept<boolean>
+  readonly leave: (id: string, maxAgeMillis: number) => StoreEffect<boolean>
   /** True for the one caller that uses an approval. */
   readonly take: (id: string) => Effect.Effect<boolean>
   /** True for the one caller that decides it; false if it is not pending. */
-  readonly decide: (id: string, state: Decided, maxAgeMillis: number) => Kept<boolean>
+  readonly decide: (id: string, state: ApprovalDecision, maxAgeMillis: number) => StoreEffect<boolean>
 }

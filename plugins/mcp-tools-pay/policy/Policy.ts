@@ -14,14 +14,14 @@ import { canonicalRules } from "./canonicalRules.ts"
 import { type Decision, decide } from "./decide.ts"
 
 /** The parts of an invocation that a decision uses. */
-type Verified = Pick<Invocation, "about" | "option">
+type DecisionInput = Pick<Invocation, "about" | "option">
 
 const logUnavailable = toolError(
   "UPSTREAM_TIMEOUT",
   "the log of decisions cannot be written, so nothing is paid; retry later"
 )
 
-const questionOf = ({ about, option: { amount, asset, payTo } }: Verified, { principal }: Caller) => ({
+const questionOf = ({ about, option: { amount, asset, payTo } }: DecisionInput, { principal }: Caller) => ({
   agent: principal,
   ...about,
   asset,
@@ -82,7 +82,7 @@ export class Policy extends Context.Service<
       made: number
     ) => Effect.Effect<Effect.Effect<void>, ToolError | InputNeeded>
     /** The decision that `verify` would make. Asks and logs nothing. */
-    readonly explain: (invocation: Verified, caller: Caller) => Effect.Effect<Decision>
+    readonly explain: (invocation: DecisionInput, caller: Caller) => Effect.Effect<Decision>
   }
 >()("tollkeeper/mcp-tools-pay/Policy") {
   static readonly layer = Layer.effect(

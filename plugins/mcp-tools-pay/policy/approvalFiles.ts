@@ -9,7 +9,7 @@ import { Host } from "../../../kernel/platform/Host.ts"
 import { BudgetUnavailable } from "../budget/BudgetStore.ts"
 import { turnsIn } from "../budget/turnsIn.ts"
 import { replaceFile } from "../replaceFile.ts"
-import { type ApprovalStore, type Decided, leftMillis, pendingMax, usedMillis } from "./ApprovalStore.ts"
+import { type ApprovalStore, type ApprovalDecision, leftMillis, pendingMax, usedMillis } from "./ApprovalStore.ts"
 import { type Approval, decodeApproval, encodeApproval } from "./ApprovalWire.ts"
 
 /** The files of one state folder, with atomic steps. */
@@ -48,8 +48,8 @@ const makeFiles = Effect.gen(function* () {
     // The first request creates the folder; a read before that finds no approvals.
     if (!(yield* files.exists(folder))) return []
     const names = (yield* files.readDirectory(folder)).filter((name) => name.endsWith(".json"))
-    const found = yield* Effect.forEach(names, (name) => read(path.join(folder, name), maxAgeMillis))
-    return found.flatMap((one) => one ?? []).sort((a, b) => a.askedAtMillis - b.askedAtMillis)
+    const approvals = yield* Effect.forEach(names, (name) => read(path.join(folder, name), maxAgeMillis))
+    return approvals.flatMap((one) => one ?? []).sort((a, b) => a.askedAtMillis - b.askedAtMillis)
   })
 
   const giveBack = (own: string, id: string) => files.rename(own, fileOf(id))
@@ -64,20 +64,20 @@ const isFree = ({ askedUntilMillis = 0, state }: Approval, now: number) =>
   state === "pending" && askedUntilMillis <= now
 
 /** The changed request; undefined leaves it unchanged. */
-type Changed = (approval: Approval, now: number) => Approval | undefined
+type ChangeApproval = (approval: Approval, now: number) => Approval | undefined
 
 /** Steps that touch several files: change a request, or add one if there is room. */
 const makeSteps = Effect.map(makeFiles, ({ all, fileOf, giveBack, read, remove, takeAway, write }) => {
   /** Claims a request, and writes it back if `changed` returns a new one. */
-  const change = Effect.fnUntraced(function* (id: string, maxAgeMillis: number, changed: Changed) {
+  const change = Effect.fnUntraced(function* (id: string, maxAgeMillis: number, changed: ChangeApproval) {
     const now = yield* Clock.currentTimeMillis
     const before = yield* read(fileOf(id), maxAgeMillis)
     if (before === undefined || changed(before, now) === undefined) return false
     const own = yield* takeAway(id)
     if (own === undefined) return false
-    const found = yield* read(own, maxAgeMillis)
-    if (found === undefined) return false
-    const next = changed(found, now)
+    const approval = yield* read(own, maxAgeMillis)
+    if (approval === undefined) return false
+    const next = changed(approval, now)
     // Another process changed it between our read and our claim.
     if (next === undefined) {
       yield* giveBack(own, id)
@@ -89,10 +89,10 @@ const makeSteps = Effect.map(makeFiles, ({ all, fileOf, giveBack, read, remove, 
   }, Effect.uninterruptible)
 
   const ask = Effect.fnUntraced(function* (approval: Approval, maxAgeMillis: number) {
-    const known = yield* all(maxAgeMillis)
-    const own = known.find(({ id }) => id === approval.id)
+    const approvals = yield* all(maxAgeMillis)
+    const own = approvals.find(({ id }) => id === approval.id)
     if (own !== undefined && (own.state !== "used" || approval.state !== "approved")) return true
-    if (known.filter(({ state }) => state !== "used").length >= pendingMax) return false
+    if (approvals.filter(({ state }) => state !== "used").length >= pendingMax) return false
     yield* write(approval)
     return true
   })
@@ -109,7 +109,7 @@ export const approvalFiles = Effect.gen(function* () {
 
   const store: ApprovalStore = {
     all: (maxAgeMillis) =>
-      guarded(inTurn(Effect.map(all(maxAgeMillis), (found) => found.filter(({ state }) => state !== "used")))),
+      guarded(inTurn(Effect.map(all(maxAgeMillis), (approvals) => approvals.filter(({ state }) => state !== "used")))),
     find: (id, maxAgeMillis) => guarded(inTurn(find(id, maxAgeMillis))),
     ask: (approval, maxAgeMillis) => guarded(inTurn(ask(approval, maxAgeMillis))),
     claim: (id, forMillis, maxAgeMillis) =>
@@ -139,7 +139,7 @@ export const approvalFiles = Effect.gen(function* () {
         ),
         () => false
       ),
-    decide: (id, state: Decided, maxAgeMillis) =>
+    decide: (id, state: ApprovalDecision, maxAgeMillis) =>
       guarded(
         inTurn(
           change(id, maxAgeMillis, (one, now) =>

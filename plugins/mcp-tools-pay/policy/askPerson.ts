@@ -107,9 +107,9 @@ const requested = Effect.fnUntraced(function* (invocation: Invocation, caller: C
   const { amount, asset, payTo } = invocation.option
   const { grade: _, ...about } = invocation.about
   const id = approvalId(crypto, invocation, made)
-  const kept = yield* find(id, policy.approvalMillis)
+  const stored = yield* find(id, policy.approvalMillis)
   // A used one counts too: its payment is not reserved yet, otherwise `made` would be larger.
-  if (kept !== undefined) return kept
+  if (stored !== undefined) return stored
   const isKept = yield* ask(
     {
       ...about,
@@ -164,20 +164,20 @@ export const askPerson = Effect.fnUntraced(function* (
   const { changed, find, take } = yield* Approvals
   const { policy } = yield* Config
   const end = (yield* monotonicMillis) + questionMillis
-  let known = yield* requested(invocation, caller, rule, made)
-  if (known === undefined) return yield* noRoom
-  const { id, mark } = known
+  let current = yield* requested(invocation, caller, rule, made)
+  if (current === undefined) return yield* noRoom
+  const { id, mark } = current
   let isTried = false
-  while (known !== undefined && known.mark === mark) {
-    if (known.state === "denied") return yield* refusedByPerson(rule)
-    if (known.state === "used") return undefined
-    if ((yield* monotonicMillis) > end) return yield* waiting(known)
-    if (known.state === "pending") yield* question(known, caller)
-    else if (yield* take(id)) return known
+  while (current !== undefined && current.mark === mark) {
+    if (current.state === "denied") return yield* refusedByPerson(rule)
+    if (current.state === "used") return undefined
+    if ((yield* monotonicMillis) > end) return yield* waiting(current)
+    if (current.state === "pending") yield* question(current, caller)
+    else if (yield* take(id)) return current
     // Another call has used it, and the next read shows that. If the store is unavailable, we retry after a pause.
     else if (isTried) yield* changed(id)
     else isTried = true
-    known = yield* find(id, policy.approvalMillis)
+    current = yield* find(id, policy.approvalMillis)
   }
   return yield* retryableError(
     toolError("PAYMENT_REJECTED", "the request for approval has expired; repeat the identical call", { rule })

@@ -11,7 +11,7 @@ import {
   asksForPayment,
   asSettlement,
   type Challenge,
-  type Challenged,
+  type ChallengeReading,
   type Fields,
   isFields,
   readOption,
@@ -67,7 +67,7 @@ const readAsked = (value: unknown): Challenge | undefined => {
 }
 
 /** The payment that a 402 asks for. Two differing copies of the same version are rejected. */
-export const readHttpChallenge = ({ body, headers, status }: HttpAnswer): Challenged => {
+export const readHttpChallenge = ({ body, headers, status }: HttpAnswer): ChallengeReading => {
   if (status !== 402) return { _tag: "None" }
   const named = headers["payment-required"]
   const inHeader = headerJson(named)

@@ -34,7 +34,7 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
 const caller = "the seller"
 const malformed = (message: string) => toolError("UPSTREAM_PROTOCOL_ERROR", message)
 
-export interface Paid {
+export interface CallPayment {
   readonly payment: Fields
   readonly timeoutMillis: number
 }
@@ -64,7 +64,7 @@ export interface SellerSession {
   /** The tool's result, successful or not. */
   readonly callTool: (name: string, args: Fields) => Effect.Effect<CallResult, ToolError>
   /** The same with a payment, which has its own timeout. */
-  readonly payTool: (name: string, args: Fields, paid: Paid) => Effect.Effect<PaidResult, ToolError>
+  readonly payTool: (name: string, args: Fields, paid: CallPayment) => Effect.Effect<PaidResult, ToolError>
   readonly close: Effect.Effect<void>
 }
 
@@ -88,7 +88,7 @@ interface Message {
 }
 
 /** A request's result, or the server's refusal. */
-type Answered = (CallResult & Partial<Pick<PaidResult, "isPart" | "why">>) | { readonly refusal: ToolError }
+type SellerResponse = (CallResult & Partial<Pick<PaidResult, "isPart" | "why">>) | { readonly refusal: ToolError }
 
 /** The requests that open a conversation. */
 const opening = new Set(["initialize", "server/discover"])
@@ -125,7 +125,7 @@ const readAnswer = Effect.fnUntraced(function* (
  * Fallback for a paid answer without a readable response to the request: its text, since it was paid for. A result that
  * exceeds a bound counts as the content. Otherwise the content may still come, and the same payment asks again.
  */
-const partOf = ({ body, cut, headers }: FetchAnswer, why: string): Answered | undefined => {
+const partOf = ({ body, cut, headers }: FetchAnswer, why: string): SellerResponse | undefined => {
   const text = decoder.decode(body)
   if (text.trim() === "") return undefined
   // A body may end in the middle of its JSON even if its framing is complete.
@@ -141,7 +141,7 @@ const withoutAnswer = (
   answered: FetchAnswer,
   isUnreadable: boolean,
   isPaid: boolean
-): Effect.Effect<Answered, ToolError> => {
+): Effect.Effect<SellerResponse, ToolError> => {
   const why =
     answered.cut === undefined || answered.cut === "too_large"
       ? isUnreadable
@@ -155,7 +155,7 @@ const withoutAnswer = (
 }
 
 /** The error of a paid call as a result: we paid for it, if for anything. */
-const errorResult = (error: Fields): Answered => {
+const errorResult = (error: Fields): SellerResponse => {
   const { data } = error
   return {
     result: {
@@ -239,7 +239,7 @@ const makeRequest = (wire: Wire) =>
       if (part !== undefined) return part
       if (isPaid && isRpcError) return errorResult((read.answer as { readonly error: Fields }).error)
       const refusal = toolError("UPSTREAM_PROTOCOL_ERROR", "the seller's endpoint answers with an error", { status })
-      return { refusal } satisfies Answered
+      return { refusal } satisfies SellerResponse
     }
     if (method === "initialize") state.session = headers["mcp-session-id"]
     const { answer } = read
@@ -248,10 +248,10 @@ const makeRequest = (wire: Wire) =>
       if (isPaid) return errorResult(answer.error)
       const details = { code: answer.errorCode }
       const refusal = toolError("UPSTREAM_PROTOCOL_ERROR", "the seller's server rejected the request", details)
-      return { refusal } satisfies Answered
+      return { refusal } satisfies SellerResponse
     }
     if (opening.has(method)) state.endpoint = url
-    return { ...answer, raw: read.raw } satisfies Answered
+    return { ...answer, raw: read.raw } satisfies SellerResponse
   })
 
 /** Sends on one conversation, with or without waiting for an answer. */
@@ -303,12 +303,12 @@ const speak = (upstream: Upstream, endpoint: URL) => {
 
 /** Negotiates the era: `initialize`, or `server/discover` for a server that refuses it. */
 const negotiate = Effect.fnUntraced(function* ({ post, request, state }: ReturnType<typeof speak>) {
-  const begun: Answered = yield* request("initialize", { protocolVersion, capabilities: {}, clientInfo })
+  const begun: SellerResponse = yield* request("initialize", { protocolVersion, capabilities: {}, clientInfo })
   const chosen = "result" in begun ? begun.result["protocolVersion"] : undefined
   if ("refusal" in begun || chosen === statelessRevision) {
     state.session = undefined
     state.version = statelessRevision
-    const discovered: Answered = yield* request("server/discover", {})
+    const discovered: SellerResponse = yield* request("server/discover", {})
     if ("refusal" in discovered) return yield* "refusal" in begun ? begun.refusal : discovered.refusal
     return offersStateless(discovered.result)
       ? undefined
@@ -343,10 +343,10 @@ export const openSeller = Effect.fn("Seller.open")(function* (
     return undefined
   })
 
-  const callOnce = Effect.fnUntraced(function* (name: string, args: Fields, paid?: Paid) {
+  const callOnce = Effect.fnUntraced(function* (name: string, args: Fields, paid?: CallPayment) {
     // Headers mirror arguments by the tool's schema. A repeated payment has not read the schema yet.
     if (state.version === statelessRevision && state.listed === undefined) yield* findTool(name)
-    const answered: Answered = yield* conversation.request(
+    const answered: SellerResponse = yield* conversation.request(
       "tools/call",
       { name, arguments: args, ...(paid === undefined ? {} : { _meta: paymentMeta(paid.payment) }) },
       { redirectsMax: 0, ...(paid === undefined ? {} : { timeoutMillis: paid.timeoutMillis }) },

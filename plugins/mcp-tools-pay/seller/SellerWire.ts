@@ -248,7 +248,7 @@ const textCopy = ({ content }: Fields): TextCopy => {
 export const asksForPayment = (value: unknown): boolean =>
   isFields(value) && "x402Version" in value && Array.isArray(value["accepts"])
 
-export type Challenged =
+export type ChallengeReading =
   | { readonly _tag: "None" }
   /** The copies differ, or are unreadable. */
   | { readonly _tag: "Malformed" }
@@ -259,7 +259,7 @@ export type Challenged =
  * type `payment_required`, or in an error `structuredContent` and the same JSON in `content[0].text`. One copy is
  * enough, since the transport has clients fall back from one to the other. If there are more, they must agree.
  */
-export const readChallenge = (result: Fields): Challenged => {
+export const readChallenge = (result: Fields): ChallengeReading => {
   const isTyped = result["resultType"] === "payment_required"
   if (!isTyped && result["isError"] !== true) return { _tag: "None" }
   const text = textCopy(result)

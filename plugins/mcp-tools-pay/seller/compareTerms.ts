@@ -47,7 +47,7 @@ export interface CatalogTerms {
   readonly option: PaymentOption
 }
 
-export type Compared =
+export type TermsComparison =
   | { readonly _tag: "Same"; readonly option: PaymentOption }
   /** `members`: names of the differing members. */
   | { readonly _tag: "Differs"; readonly members: ReadonlyArray<string> }
@@ -66,13 +66,13 @@ const optionMembers = [
 const differing = (a: PaymentOption, b: PaymentOption): ReadonlyArray<string> =>
   optionMembers.filter((member) => a[member] !== b[member])
 
-interface Offered {
+interface OfferMatch {
   readonly fitting: PaymentOption | undefined
   readonly members: ReadonlyArray<string>
 }
 
 /** Returns the offer that matches the catalog listing exactly, or the names of the members that differ. */
-const compareOffers = (option: PaymentOption, challenge: Challenge): Offered => {
+const compareOffers = (option: PaymentOption, challenge: Challenge): OfferMatch => {
   const offers = challenge.options.filter(
     ({ asset, network, scheme }) => scheme === option.scheme && network === option.network && asset === option.asset
   )
@@ -94,7 +94,7 @@ const unknownDemands = (extensions: Fields): ReadonlyArray<string> =>
       : []
   })
 
-const verified = (members: ReadonlyArray<string>, fitting: PaymentOption | undefined): Compared =>
+const verified = (members: ReadonlyArray<string>, fitting: PaymentOption | undefined): TermsComparison =>
   members.length === 0 && fitting !== undefined
     ? { _tag: "Same", option: fitting }
     : { _tag: "Differs", members: [...new Set(members)] }
@@ -104,14 +104,18 @@ export const compareHttpTerms = (
   urls: ReadonlyArray<string>,
   option: PaymentOption,
   challenge: Challenge
-): Compared => {
+): TermsComparison => {
   const { fitting, members } = compareOffers(option, challenge)
   const isOurs = urls.some((url) => bareUrl(url) === bareUrl(challenge.resourceUrl))
   return verified([...(isOurs ? [] : ["resource.url"]), ...members], fitting)
 }
 
 /** `listed`: the tool in the server's own list; undefined if it is missing there. */
-export const compareTerms = (catalog: CatalogTerms, challenge: Challenge, listed: ListedTool | undefined): Compared => {
+export const compareTerms = (
+  catalog: CatalogTerms,
+  challenge: Challenge,
+  listed: ListedTool | undefined
+): TermsComparison => {
   const members: Array<string> = []
   if (bareUrl(challenge.resourceUrl) !== bareUrl(catalog.url)) members.push("resource.url")
   const live = readDeclaration(challenge.extensions)

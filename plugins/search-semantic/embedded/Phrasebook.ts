@@ -31,17 +31,17 @@ export class Phrasebook {
     this.#starts = Uint32Array.from(starts)
   }
 
-  #lineAt(place: number): string {
-    const start = this.#starts[place]
+  #lineAt(position: number): string {
+    const start = this.#starts[position]
     return start === undefined ? "" : this.#text.slice(start, this.#text.indexOf("\n", start))
   }
 
-  #wordAt(place: number): string {
-    return this.#lineAt(place).split(" ", 1)[0]!
+  #wordAt(position: number): string {
+    return this.#lineAt(position).split(" ", 1)[0]!
   }
 
   /** The first position with a word that is not less than this one. */
-  #placeOf(word: string): number {
+  #positionOf(word: string): number {
     let [low, high] = [0, this.#starts.length]
     while (low < high) {
       const middle = (low + high) >> 1
@@ -53,15 +53,15 @@ export class Phrasebook {
 
   /** The English of a word, the surest first; empty for an unknown word. */
   meanings(word: string): ReadonlyArray<string> {
-    const [found, ...meant] = this.#lineAt(this.#placeOf(word)).split(" ")
+    const [found, ...meant] = this.#lineAt(this.#positionOf(word)).split(" ")
     return found === word ? meant : []
   }
 
   /** The English of a word through another form in the book: one with another ending. */
   meaningsOfForm(word: string): ReadonlyArray<string> {
     if (word.length < formLengthMin) return []
-    const place = this.#placeOf(word)
-    const forms = Array.from({ length: 2 * neighboursMax }, (_, at) => place - neighboursMax + at).flatMap((at) => {
+    const position = this.#positionOf(word)
+    const forms = Array.from({ length: 2 * neighboursMax }, (_, at) => position - neighboursMax + at).flatMap((at) => {
       const form = this.#wordAt(at)
       const shared = sharedLength(form, word)
       const isForm = shared >= formLengthMin - 1 && Math.max(form.length, word.length) - shared <= endingMax

@@ -52,11 +52,11 @@ const stride = 16 * Math.ceil(dimension / 16)
 
 export class WordTable {
   readonly #words: ReadonlyArray<string>
-  readonly #places: ReadonlyMap<string, number>
+  readonly #positions: ReadonlyMap<string, number>
   readonly #loops = makeVectorLoops()
   readonly #vectors: Int8Array
   readonly #lengths: Float32Array
-  /** By likeness and place in the table. */
+  /** By likeness and position in the table. */
   readonly #found = new LruCache<string, ReadonlyArray<AlikeWord>>({ name: "similar-words", capacity: nearMax })
 
   readonly #phrases: Phrasebook
@@ -70,35 +70,35 @@ export class WordTable {
       .decode(bytes.subarray(8, 8 + textLength))
       .split("\n")
       .slice(0, count)
-    this.#places = new Map(this.#words.map((word, at) => [word, at]))
+    this.#positions = new Map(this.#words.map((word, at) => [word, at]))
     this.#spelling = new Spelling(this.#words)
     this.#loops.reserve(vectorsAt + count * stride)
     const vectors = new Int8Array(this.#loops.memory.buffer, vectorsAt, count * stride)
     const given = new Int8Array(bytes.buffer, bytes.byteOffset + 8 + textLength, count * dimension)
     const lengths = new Float32Array(count)
     // One plain loop over five million numbers: nothing else runs while the table is read.
-    for (let place = 0; place < count; place++) {
+    for (let position = 0; position < count; position++) {
       let square = 0
       for (let at = 0; at < dimension; at++) {
-        const one = given[place * dimension + at]!
-        vectors[place * stride + at] = one
+        const one = given[position * dimension + at]!
+        vectors[position * stride + at] = one
         square += one * one
       }
-      lengths[place] = Math.sqrt(square)
+      lengths[position] = Math.sqrt(square)
     }
     this.#vectors = vectors
     this.#lengths = lengths
   }
 
-  #rowOf(place: number): Int8Array {
-    return this.#vectors.subarray(place * stride, place * stride + dimension)
+  #rowOf(position: number): Int8Array {
+    return this.#vectors.subarray(position * stride, position * stride + dimension)
   }
 
   /** The English of a listing's word, if known. */
   inEnglish(word: string): English {
     const said = this.#phrases.meanings(word)
     if (said.length > 0) return { words: said, likeness: saidLikeness, isGuess: false }
-    return this.#places.has(word) ? { words: [word], likeness: 1, isGuess: false } : unknown
+    return this.#positions.has(word) ? { words: [word], likeness: 1, isGuess: false } : unknown
   }
 
   /** The English of a query's word; an unknown word is guessed. */
@@ -120,13 +120,13 @@ export class WordTable {
     const sum = new Float64Array(dimension)
     let [all, known] = [0, 0]
     for (const [word, times, sureness = 1] of words) {
-      const place = this.#places.get(word)
-      const weight = times * (place === undefined ? 1 : weightOf(place))
+      const position = this.#positions.get(word)
+      const weight = times * (position === undefined ? 1 : weightOf(position))
       all += weight
-      if (place === undefined) continue
+      if (position === undefined) continue
       known += sureness * weight
-      const row = this.#rowOf(place)
-      const share = weight / this.#lengths[place]!
+      const row = this.#rowOf(position)
+      const share = weight / this.#lengths[position]!
       for (let at = 0; at < dimension; at++) sum[at]! += share * row[at]!
     }
     const length = Math.hypot(...sum)
@@ -147,31 +147,31 @@ export class WordTable {
   }
 
   #near(word: string, likenessMin: number): ReadonlyArray<AlikeWord> {
-    const place = this.#places.get(word)
-    if (place === undefined) return []
-    const key = `${likenessMin} ${place}`
-    const known = this.#found.get(key)
-    if (known !== undefined) return known
-    const found = this.#read(place, likenessMin)
+    const position = this.#positions.get(word)
+    if (position === undefined) return []
+    const key = `${likenessMin} ${position}`
+    const cachedWords = this.#found.get(key)
+    if (cachedWords !== undefined) return cachedWords
+    const found = this.#read(position, likenessMin)
     this.#found.set(key, found)
     return found
   }
 
-  #read(place: number, likenessMin: number): ReadonlyArray<AlikeWord> {
+  #read(position: number, likenessMin: number): ReadonlyArray<AlikeWord> {
     const { buffer } = this.#loops.memory
-    new Int16Array(buffer, 0, stride).set(this.#vectors.subarray(place * stride, (place + 1) * stride))
+    new Int16Array(buffer, 0, stride).set(this.#vectors.subarray(position * stride, (position + 1) * stride))
     const addresses = new Uint32Array(buffer, addressesAt, addressesMax)
     const products = new Int32Array(buffer, productsAt, addressesMax)
     const found: Array<AlikeWord> = []
-    const least = likenessMin * this.#lengths[place]!
+    const least = likenessMin * this.#lengths[position]!
     for (let from = 0; from < this.#words.length; from += addressesMax) {
       const count = Math.min(addressesMax, this.#words.length - from)
       for (let at = 0; at < count; at++) addresses[at] = vectorsAt + (from + at) * stride
       this.#loops.dot(count, stride / 16)
       for (let at = 0; at < count; at++) {
         // Nearly all are dissimilar: they are rejected without a division.
-        if (products[at]! < least * this.#lengths[from + at]! || from + at === place) continue
-        const likeness = products[at]! / (this.#lengths[place]! * this.#lengths[from + at]!)
+        if (products[at]! < least * this.#lengths[from + at]! || from + at === position) continue
+        const likeness = products[at]! / (this.#lengths[position]! * this.#lengths[from + at]!)
         found.push({ word: this.#words[from + at]!, likeness })
       }
     }
@@ -179,11 +179,11 @@ export class WordTable {
   }
 }
 
-export class Words extends Context.Service<Words, { readonly table: Effect.Effect<WordTable> }>()(
-  "tollkeeper/search-semantic/Words"
+export class LoadedWordTable extends Context.Service<LoadedWordTable, { readonly table: Effect.Effect<WordTable> }>()(
+  "tollkeeper/search-semantic/LoadedWordTable"
 ) {
   static readonly layer = Layer.effect(
-    Words,
+    LoadedWordTable,
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const paths = yield* Path.Path
@@ -195,7 +195,7 @@ export class Words extends Context.Service<Words, { readonly table: Effect.Effec
           return yield* Effect.die(new Error("the table of words differs from the one in this program's build"))
         return new WordTable(bytes, new Phrasebook(new TextDecoder().decode(phrases)))
       })
-      return Words.of({ table: yield* Effect.cached(Effect.orDie(read)) })
+      return LoadedWordTable.of({ table: yield* Effect.cached(Effect.orDie(read)) })
     })
   )
 }

@@ -3,12 +3,12 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { ResourceDocument } from "../../catalog/contract.ts"
-import { type VectorPosition, VectorIndex, wordVectors } from "../index/VectorIndex.ts"
+import { type VectorSet, VectorIndex, wordVectors } from "../index/VectorIndex.ts"
 import { phrasesHash } from "./Phrasebook.ts"
 import { recipe, resourceVector } from "./textVector.ts"
-import { dimension, tableHash, Words } from "./WordTable.ts"
+import { dimension, tableHash, LoadedWordTable } from "./WordTable.ts"
 
-export const place: VectorPosition = { generation: wordVectors, dimension, method: "scan" }
+export const wordVectorSet: VectorSet = { generation: wordVectors, dimension, method: "scan" }
 
 const revision = `${recipe} ${tableHash} ${phrasesHash}`
 
@@ -35,7 +35,7 @@ export class WordVectors extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const index = yield* VectorIndex
-      const words = yield* Words
+      const words = yield* LoadedWordTable
       yield* sql`insert into search_semantic_words (revision) values (${revision}) on conflict do nothing`
 
       return WordVectors.of({
@@ -49,7 +49,7 @@ export class WordVectors extends Context.Service<
           const table = yield* words.table
           const vectors = documents.map((document) => ({ id: document.id, vector: resourceVector(table, document) }))
           yield* index.write(
-            place,
+            wordVectorSet,
             vectors.flatMap(({ id, vector }) => (vector === undefined ? [] : [{ id, vector }]))
           )
         }),

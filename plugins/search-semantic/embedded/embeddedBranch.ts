@@ -16,8 +16,8 @@ import {
 } from "../../catalog/contract.ts"
 import { VectorIndex } from "../index/VectorIndex.ts"
 import { queryMeaning } from "./textVector.ts"
-import { place, WordVectors } from "./WordVectors.ts"
-import { Words } from "./WordTable.ts"
+import { wordVectorSet, WordVectors } from "./WordVectors.ts"
+import { LoadedWordTable } from "./WordTable.ts"
 
 const batchMax = 500
 /** Mean word vectors are never orthogonal: similarity up to this is not evidence. */
@@ -73,7 +73,7 @@ const relevant = (hits: ReadonlyArray<Hit>, known: number): ReadonlyArray<Hit> =
 const makeSearch = Effect.gen(function* () {
   const catalog = yield* Catalog
   const index = yield* VectorIndex
-  const { table } = yield* Words
+  const { table } = yield* LoadedWordTable
   const { state } = yield* WordVectors
   // Whether all resources have been read moves once: one question a second.
   const isComplete = yield* Effect.cachedWithTTL(
@@ -85,7 +85,7 @@ const makeSearch = Effect.gen(function* () {
       const meaning = queryMeaning(yield* table, query)
       if (meaning === undefined) return []
       if (!(yield* isComplete)) return yield* Effect.fail({ message: "the vectors of words are not complete yet" })
-      const hits = yield* index.nearest(place, {
+      const hits = yield* index.nearest(wordVectorSet, {
         vector: meaning.vector,
         distinguishing: true,
         limit,
@@ -112,7 +112,7 @@ const report = Effect.gen(function* () {
 })
 
 const registered = Effect.gen(function* () {
-  const { table } = yield* Words
+  const { table } = yield* LoadedWordTable
   const services = yield* Effect.context<WordVectors>()
   const search = yield* Search
   const health = yield* Health
@@ -128,7 +128,7 @@ const registered = Effect.gen(function* () {
     candidates: embedded.candidate_count,
     timeoutMillis: embedded.timeout_ms,
     search: yield* makeSearch,
-    edition: (yield* VectorIndex).edition(place, 0n),
+    edition: (yield* VectorIndex).edition(wordVectorSet, 0n),
     status: Effect.gen(function* () {
       const { state, ...detail } = yield* Effect.provideContext(report, services)
       return { health: state, ...detail, indexed: yield* vectors.count, generations: [] }
@@ -140,5 +140,5 @@ const registered = Effect.gen(function* () {
 /** Over an index that scans vectors in this process's memory. */
 export const embeddedBranch = Layer.effectDiscard(registered).pipe(
   Layer.provide(WordVectors.layer),
-  Layer.provide(Words.layer)
+  Layer.provide(LoadedWordTable.layer)
 )

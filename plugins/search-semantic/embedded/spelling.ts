@@ -9,7 +9,7 @@ const isPlain = (word: string): boolean => /^[a-z]+$/.test(word)
 
 /** Words of one length with one first letter, the commonest first; their letters one behind another. */
 interface Alike {
-  readonly places: ReadonlyArray<number>
+  readonly positions: ReadonlyArray<number>
   readonly letters: Uint8Array
 }
 
@@ -43,8 +43,8 @@ export class Spelling {
     let first = this.#words.length
     for (const length of [word.length - 1, word.length, word.length + 1]) {
       const group = all.get(`${word[0]}${length}`)
-      const found = group?.places.find(
-        (place, at) => place > first || isOneSlip(letters, group.letters, at * length, length)
+      const found = group?.positions.find(
+        (position, at) => position > first || isOneSlip(letters, group.letters, at * length, length)
       )
       first = Math.min(first, found ?? first)
     }
@@ -52,12 +52,12 @@ export class Spelling {
   }
 
   #group(): ReadonlyMap<string, Alike> {
-    const places = [...this.#words.keys()].filter((place) => isPlain(this.#words[place]!))
-    const groups = Map.groupBy(places, (place) => `${this.#words[place]![0]}${this.#words[place]!.length}`)
+    const positions = [...this.#words.keys()].filter((position) => isPlain(this.#words[position]!))
+    const groups = Map.groupBy(positions, (position) => `${this.#words[position]![0]}${this.#words[position]!.length}`)
     return new Map(
-      Array.from(groups, ([key, places]): [string, Alike] => {
-        const letters = new TextEncoder().encode(places.map((place) => this.#words[place]!).join(""))
-        return [key, { places, letters }]
+      Array.from(groups, ([key, positions]): [string, Alike] => {
+        const letters = new TextEncoder().encode(positions.map((position) => this.#words[position]!).join(""))
+        return [key, { positions, letters }]
       })
     )
   }

@@ -23,13 +23,13 @@ const fields = [
 /** How much of a guessed word's weight is known. */
 const guessKnown = 0.6
 
-type Weighed = readonly [word: string, times: number, sureness: number]
+type WeighedWord = readonly [word: string, times: number, sureness: number]
 
 /** Replaces a word by its English words, which share its count; an unknown word stays itself. */
-const shared = (word: string, times: number, { isGuess, words }: English): ReadonlyArray<Weighed> =>
+const shared = (word: string, times: number, { isGuess, words }: English): ReadonlyArray<WeighedWord> =>
   words.length === 0
     ? [[word, times * evidenceShare(word), 1]]
-    : words.map((one): Weighed => [
+    : words.map((one): WeighedWord => [
         one,
         // "api" is a fire in Indonesian, and the medium here.
         (times * Math.min(evidenceShare(word), evidenceShare(one))) / words.length,
@@ -45,9 +45,9 @@ export const resourceVector = (table: WordTable, resource: ResourceDocument): Fl
 }
 
 /** A query with only words that name the medium is searched by them. */
-const reporting = (words: ReadonlyArray<Weighed>): ReadonlyArray<Weighed> =>
+const reporting = (words: ReadonlyArray<WeighedWord>): ReadonlyArray<WeighedWord> =>
   words.every(([, times]) => times === 0)
-    ? words.map(([word, , sureness]): Weighed => [word, 1, sureness])
+    ? words.map(([word, , sureness]): WeighedWord => [word, 1, sureness])
     : words.filter(([, times]) => times > 0)
 
 /** Weight of a phrase's related terms, against the query's words. */
@@ -62,9 +62,9 @@ export const queryMeaning = (table: WordTable, query: string): WordMeaning | und
     ...reporting([
       ...words.flatMap((word) => shared(word, 1, table.guessed(word))),
       ...translations.flatMap(({ english }) =>
-        english.map((word): Weighed => [word, evidenceShare(word) / english.length, 1])
+        english.map((word): WeighedWord => [word, evidenceShare(word) / english.length, 1])
       )
     ]),
-    ...related.map((word): Weighed => [word, relatedShare, 1])
+    ...related.map((word): WeighedWord => [word, relatedShare, 1])
   ])
 }

@@ -36,7 +36,7 @@ export interface Similar {
 /** The smallest of the n greatest, of more than n values. */
 const leastOf = (numbers: Float64Array, many: number): number => {
   const left = numbers.slice()
-  const place = left.length - many
+  const position = left.length - many
   // Hoare's selection: partitions around the position, without sorting.
   for (let from = 0, to = left.length - 1; from < to;) {
     const pivot = left[(from + to) >> 1]!
@@ -51,11 +51,11 @@ const leastOf = (numbers: Float64Array, many: number): number => {
       low += 1
       high -= 1
     }
-    if (place <= high) to = high
-    else if (place >= low) from = low
+    if (position <= high) to = high
+    else if (position >= low) from = low
     else break
   }
-  return left[place]!
+  return left[position]!
 }
 
 /** Copies made in this process. */
@@ -70,7 +70,7 @@ export class QuantizedVectors {
   readonly #stride: number
   readonly #loops = makeVectorLoops()
   /** Ids as numbers, which no table outgrows: a hundred thousand numbers do not need an object each. */
-  readonly #places = new Map<number, number>()
+  readonly #positions = new Map<number, number>()
   readonly #ids: Array<number> = []
   #scales = new Float32Array(1_024)
   /** Sum of all stored vectors. */
@@ -105,31 +105,31 @@ export class QuantizedVectors {
   }
 
   #putOne(id: number, vector: Float32Array): void {
-    let place = this.#places.get(id)
-    if (place === undefined) {
-      place = this.#ids.length
+    let position = this.#positions.get(id)
+    if (position === undefined) {
+      position = this.#ids.length
       this.#ids.push(id)
-      this.#places.set(id, place)
+      this.#positions.set(id, position)
       this.#loops.reserve(vectorsAt + this.#ids.length * this.#stride)
-      if (place >= this.#scales.length) {
-        const scales = new Float32Array(2 * place)
+      if (position >= this.#scales.length) {
+        const scales = new Float32Array(2 * position)
         scales.set(this.#scales)
         this.#scales = scales
       }
-    } else this.#addToSum(place, -1)
+    } else this.#addToSum(position, -1)
     let largest = 0
     for (const one of vector) largest = Math.max(largest, Math.abs(one))
     const scale = largest / 127
-    this.#scales[place] = scale
-    const bytes = this.#bytesOf(place)
+    this.#scales[position] = scale
+    const bytes = this.#bytesOf(position)
     for (let at = 0; at < this.#dimension; at++) bytes[at] = Math.round(vector[at]! / scale)
-    this.#addToSum(place, 1)
-    this.#codes?.put(place, vector)
+    this.#addToSum(position, 1)
+    this.#codes?.put(position, vector)
   }
 
-  #addToSum(place: number, sign: 1 | -1): void {
-    const bytes = this.#bytesOf(place)
-    const scale = sign * this.#scales[place]!
+  #addToSum(position: number, sign: 1 | -1): void {
+    const bytes = this.#bytesOf(position)
+    const scale = sign * this.#scales[position]!
     for (let at = 0; at < this.#dimension; at++) this.#sum[at]! += scale * bytes[at]!
   }
 
@@ -151,25 +151,25 @@ export class QuantizedVectors {
   #centre(): void {
     const mean = new Float32Array(this.#dimension)
     const one = new Float32Array(this.#dimension)
-    for (let place = 0; place < this.size; place++) {
-      this.#read(place, one)
+    for (let position = 0; position < this.size; position++) {
+      this.#read(position, one)
       for (let at = 0; at < mean.length; at++) mean[at]! += one[at]! / this.size
     }
     this.#codes = new SignCodes(mean)
-    for (let place = 0; place < this.size; place++) this.#codes.put(place, this.#read(place, one))
+    for (let position = 0; position < this.size; position++) this.#codes.put(position, this.#read(position, one))
   }
 
-  #bytesOf(place: number): Int8Array {
-    return new Int8Array(this.#loops.memory.buffer, vectorsAt + place * this.#stride, this.#dimension)
+  #bytesOf(position: number): Int8Array {
+    return new Int8Array(this.#loops.memory.buffer, vectorsAt + position * this.#stride, this.#dimension)
   }
 
-  #read(place: number, into: Float32Array): Float32Array {
-    const bytes = this.#bytesOf(place)
-    for (let at = 0; at < this.#dimension; at++) into[at] = bytes[at]! * this.#scales[place]!
+  #read(position: number, into: Float32Array): Float32Array {
+    const bytes = this.#bytesOf(position)
+    for (let at = 0; at < this.#dimension; at++) into[at] = bytes[at]! * this.#scales[position]!
     return into
   }
 
-  #similarities(vector: Float32Array, places: ReadonlyArray<number>): Float64Array {
+  #similarities(vector: Float32Array, positions: ReadonlyArray<number>): Float64Array {
     const { buffer } = this.#loops.memory
     let largest = 0
     for (const one of vector) largest = Math.max(largest, Math.abs(one))
@@ -178,13 +178,13 @@ export class QuantizedVectors {
     for (let at = 0; at < this.#dimension; at++) query[at] = Math.round(vector[at]! / unit)
     const addresses = new Uint32Array(buffer, addressesAt, addressesMax)
     const products = new Int32Array(buffer, productsAt, addressesMax)
-    const similarities = new Float64Array(places.length)
-    for (let from = 0; from < places.length; from += addressesMax) {
-      const count = Math.min(addressesMax, places.length - from)
-      for (let at = 0; at < count; at++) addresses[at] = vectorsAt + places[from + at]! * this.#stride
+    const similarities = new Float64Array(positions.length)
+    for (let from = 0; from < positions.length; from += addressesMax) {
+      const count = Math.min(addressesMax, positions.length - from)
+      for (let at = 0; at < count; at++) addresses[at] = vectorsAt + positions[from + at]! * this.#stride
       this.#loops.dot(count, this.#stride / 16)
       for (let at = 0; at < count; at++)
-        similarities[from + at] = products[at]! * this.#scales[places[from + at]!]! * unit
+        similarities[from + at] = products[at]! * this.#scales[positions[from + at]!]! * unit
     }
     return similarities
   }
@@ -193,8 +193,8 @@ export class QuantizedVectors {
   background(vector: Float32Array): Background | undefined {
     if (this.size < backgroundFrom) return undefined
     const step = Math.ceil(this.size / backgroundMax)
-    const places = Array.from({ length: Math.ceil(this.size / step) }, (_, at) => at * step)
-    const similarities = this.#similarities(vector, places)
+    const positions = Array.from({ length: Math.ceil(this.size / step) }, (_, at) => at * step)
+    const similarities = this.#similarities(vector, positions)
     const count = similarities.length
     const mean = similarities.reduce((sum, one) => sum + one, 0) / count
     const deviation = Math.sqrt(similarities.reduce((sum, one) => sum + (one - mean) ** 2, 0) / count)
@@ -204,15 +204,16 @@ export class QuantizedVectors {
 
   /** The most similar, best first. `among` restricts to these ids and then ranks all of them. */
   nearest(vector: Float32Array, limit: number, among?: ReadonlyArray<bigint>): ReadonlyArray<Similar> {
-    const places =
+    const positions =
       among !== undefined
-        ? among.flatMap((id) => this.#places.get(Number(id)) ?? [])
+        ? among.flatMap((id) => this.#positions.get(Number(id)) ?? [])
         : (this.#codes?.best(vector, Math.max(this.#ranked, oversample * limit)) ?? Array.from(this.#ids.keys()))
-    const similarities = this.#similarities(vector, places)
-    const least = limit >= places.length ? -Infinity : leastOf(similarities, limit)
+    const similarities = this.#similarities(vector, positions)
+    const least = limit >= positions.length ? -Infinity : leastOf(similarities, limit)
     const hits: Array<Similar> = []
-    for (let at = 0; at < places.length; at++) {
-      if (similarities[at]! >= least) hits.push({ id: BigInt(this.#ids[places[at]!]!), similarity: similarities[at]! })
+    for (let at = 0; at < positions.length; at++) {
+      if (similarities[at]! >= least)
+        hits.push({ id: BigInt(this.#ids[positions[at]!]!), similarity: similarities[at]! })
     }
     return hits.sort((a, b) => b.similarity - a.similarity || (a.id < b.id ? -1 : 1)).slice(0, limit)
   }

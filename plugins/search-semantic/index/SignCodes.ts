@@ -1,7 +1,7 @@
 // One bit per number of each vector, and an estimate of their dot products with a query from only those bits: the
 // vector's signs around a mean (embeddings share a direction), against the full query. A vector x' = x − mean is
-// approximated by its signs times |x'|² / Σ|x'|, which makes the estimate right on average. Places are numbered from 0
-// without gaps. Pure memory, no I/O.
+// approximated by its signs times |x'|² / Σ|x'|, which makes the estimate right on average. Positions are numbered
+// from 0 without gaps. Pure memory, no I/O.
 import { groupBytes, groupsAt, groupSize, makeVectorLoops, positionsMax } from "./vectorLoops.ts"
 
 /** Bins of estimates, which lie between −2 and 2 except for rare ones at the ends. */
@@ -29,13 +29,13 @@ export class SignCodes {
     this.#resultsAt = groupsAt + 16 * this.#rows + 4 * groupSize
   }
 
-  /** Puts a vector at a place: one there is, or the next. */
-  put(place: number, vector: ArrayLike<number>): void {
-    this.#size = Math.max(this.#size, place + 1)
-    const base = groupsAt + Math.floor(place / groupSize) * this.#stride
+  /** Puts a vector at a position: one there is, or the next. */
+  put(position: number, vector: ArrayLike<number>): void {
+    this.#size = Math.max(this.#size, position + 1)
+    const base = groupsAt + Math.floor(position / groupSize) * this.#stride
     this.#loops.reserve(base + this.#stride)
     const bytes = new Uint8Array(this.#loops.memory.buffer)
-    const lane = place % groupSize
+    const lane = position % groupSize
     let square = 0
     let sum = 0
     for (let row = 0; row < this.#rows; row++) {
@@ -67,9 +67,9 @@ export class SignCodes {
     const chosen: Array<number> = []
     for (let at = 0; at < found.length; at += 2) {
       for (let bits = found[at + 1]!; bits !== 0; bits &= bits - 1) {
-        const place = groupSize * found[at]! + 31 - Math.clz32(bits & -bits)
+        const position = groupSize * found[at]! + 31 - Math.clz32(bits & -bits)
         // The last group has room for more.
-        if (place < this.#size) chosen.push(place)
+        if (position < this.#size) chosen.push(position)
       }
     }
     return chosen

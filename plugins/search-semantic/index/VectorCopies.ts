@@ -7,7 +7,7 @@ import { Context, Deferred, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { QuantizedVectors } from "./QuantizedVectors.ts"
-import { type VectorPosition, tableOf } from "./VectorIndex.ts"
+import { type VectorSet, tableOf } from "./VectorIndex.ts"
 
 const pageMax = 5_000
 /** A copy of another generation that was not read for this long is dropped. */
@@ -27,12 +27,12 @@ const vectorOf = (bytes: Uint8Array): Float32Array => new Float32Array(bytes.sli
  * Reads rows written since the copy's last read, in the order of transactions, which their index serves; in the order
  * of resources the database would read the whole table.
  */
-const readInto = Effect.fnUntraced(function* (copy: Copy, place: VectorPosition) {
+const readInto = Effect.fnUntraced(function* (copy: Copy, vectorSet: VectorSet) {
   const sql = yield* SqlClient.SqlClient
   let from = { xid: copy.xid, id: -1n }
   while (true) {
     const rows = yield* sql<{ id: bigint; embedding: Uint8Array; xid: string }>`select id, embedding, xid::text as xid
-      from ${sql(tableOf(place))} v
+      from ${sql(tableOf(vectorSet))} v
       where v.xid >= ${from.xid}::xid8 and (v.xid > ${from.xid}::xid8 or id > ${from.id})
         and (${copy.xid} = '0' or v.xid < pg_snapshot_xmax(pg_current_snapshot()))
       order by v.xid, id limit ${pageMax}`
@@ -44,16 +44,16 @@ const readInto = Effect.fnUntraced(function* (copy: Copy, place: VectorPosition)
 })
 
 /** Brings the existing copy up to date. */
-const read = Effect.fnUntraced(function* (place: VectorPosition, known: Copy | undefined) {
+const read = Effect.fnUntraced(function* (vectorSet: VectorSet, previous: Copy | undefined) {
   const sql = yield* SqlClient.SqlClient
   const now = yield* monotonicMillis
   const [snapshot] = yield* sql<{ xid: string; next: string }>`select
     pg_snapshot_xmin(pg_current_snapshot())::text as xid, pg_snapshot_xmax(pg_current_snapshot())::text as next`
-  const isOfThisCluster = known !== undefined && BigInt(known.xid) <= BigInt(snapshot!.next)
+  const isOfThisCluster = previous !== undefined && BigInt(previous.xid) <= BigInt(snapshot!.next)
   const copy: Copy = isOfThisCluster
-    ? known
-    : { vectors: new QuantizedVectors(place.dimension), xid: "0", observedAt: 0 }
-  yield* readInto(copy, place)
+    ? previous
+    : { vectors: new QuantizedVectors(vectorSet.dimension), xid: "0", observedAt: 0 }
+  yield* readInto(copy, vectorSet)
   copy.xid = snapshot!.xid
   copy.observedAt = now
   return copy
@@ -63,8 +63,8 @@ export class VectorCopies extends Context.Service<
   VectorCopies,
   {
     /** The copy as of this time (`monotonicMillis`) or later. Concurrent callers share one query. */
-    readonly asOf: (place: VectorPosition, time: number) => Effect.Effect<QuantizedVectors, SqlError.SqlError>
-    readonly forget: (place: VectorPosition) => void
+    readonly asOf: (vectorSet: VectorSet, time: number) => Effect.Effect<QuantizedVectors, SqlError.SqlError>
+    readonly forget: (vectorSet: VectorSet) => void
   }
 >()("tollkeeper/search-semantic/VectorCopies") {
   static readonly layer = Layer.effect(
@@ -75,34 +75,38 @@ export class VectorCopies extends Context.Service<
       const copies = new Map<bigint, Copy>()
       const reads = new Map<bigint, Deferred.Deferred<void, SqlError.SqlError>>()
 
-      const renew = Effect.fnUntraced(function* (place: VectorPosition) {
-        const copy = yield* Effect.provideService(read(place, copies.get(place.generation)), SqlClient.SqlClient, sql)
-        copies.set(place.generation, copy)
+      const renew = Effect.fnUntraced(function* (vectorSet: VectorSet) {
+        const copy = yield* Effect.provideService(
+          read(vectorSet, copies.get(vectorSet.generation)),
+          SqlClient.SqlClient,
+          sql
+        )
+        copies.set(vectorSet.generation, copy)
         // The replica that drops a generation's table is not always this one.
         for (const [generation, { observedAt: seenAt }] of copies)
           if (copy.observedAt - seenAt > forgottenAfterMillis) copies.delete(generation)
       })
 
-      const startRead = (place: VectorPosition) =>
+      const startRead = (vectorSet: VectorSet) =>
         Effect.suspend(() => {
           const own = Deferred.makeUnsafe<void, SqlError.SqlError>()
-          reads.set(place.generation, own)
-          const reading = Effect.onExit(renew(place), (exit) => {
-            reads.delete(place.generation)
+          reads.set(vectorSet.generation, own)
+          const reading = Effect.onExit(renew(vectorSet), (exit) => {
+            reads.delete(vectorSet.generation)
             return Deferred.done(own, exit)
           })
           return Effect.as(Effect.forkIn(reading, scope), own)
         })
 
       const asOf = Effect.fnUntraced(function* (
-        place: VectorPosition,
+        vectorSet: VectorSet,
         time: number
       ): Effect.fn.Return<QuantizedVectors, SqlError.SqlError> {
         while (true) {
-          const known = copies.get(place.generation)
-          if (known !== undefined && known.observedAt >= time) return known.vectors
+          const copy = copies.get(vectorSet.generation)
+          if (copy !== undefined && copy.observedAt >= time) return copy.vectors
           // One that is under way may have begun too early; then another follows.
-          yield* Deferred.await(reads.get(place.generation) ?? (yield* startRead(place)))
+          yield* Deferred.await(reads.get(vectorSet.generation) ?? (yield* startRead(vectorSet)))
         }
       })
 

@@ -8,7 +8,7 @@ import type { Hit } from "../../catalog/contract.ts"
 
 export type Method = "hnsw" | "scan"
 
-export interface VectorPosition {
+export interface VectorSet {
   readonly generation: bigint
   readonly dimension: number
   readonly method: Method
@@ -20,7 +20,7 @@ export interface StoredVector {
   readonly vector: Float32Array
 }
 
-export interface Nearest {
+export interface NearestQuery {
   readonly vector: Float32Array
   readonly limit: number
   /** Subtract the component that all vectors share, and report each hit's prominence; only for scans. */
@@ -41,23 +41,26 @@ export interface Nearest {
 export class VectorIndex extends Context.Service<
   VectorIndex,
   {
-    readonly prepare: (place: VectorPosition) => Effect.Effect<void, SqlError.SqlError>
+    readonly prepare: (vectorSet: VectorSet) => Effect.Effect<void, SqlError.SqlError>
     /** Stores vectors in the caller's transaction; a resource's vector replaces the previous one. */
     readonly write: (
-      place: VectorPosition,
+      vectorSet: VectorSet,
       vectors: ReadonlyArray<StoredVector>
     ) => Effect.Effect<void, SqlError.SqlError>
     /** Makes a filled generation fast to search; it answers from then on. */
-    readonly finish: (place: VectorPosition) => Effect.Effect<void, SqlError.SqlError>
+    readonly finish: (vectorSet: VectorSet) => Effect.Effect<void, SqlError.SqlError>
     /** Loads the data that this process needs to answer from a generation in its current state, complete or not. */
-    readonly warm: (place: VectorPosition) => Effect.Effect<void, SqlError.SqlError>
-    readonly nearest: (place: VectorPosition, nearest: Nearest) => Effect.Effect<ReadonlyArray<Hit>, SqlError.SqlError>
+    readonly warm: (vectorSet: VectorSet) => Effect.Effect<void, SqlError.SqlError>
+    readonly nearest: (
+      vectorSet: VectorSet,
+      nearest: NearestQuery
+    ) => Effect.Effect<ReadonlyArray<Hit>, SqlError.SqlError>
     /**
      * Edition of the answers: it changes within a second after vectors are written. `stored`: the database's count of
      * writes.
      */
-    readonly edition: (place: VectorPosition, stored: bigint) => Effect.Effect<string, SqlError.SqlError>
-    readonly drop: (place: VectorPosition) => Effect.Effect<void, SqlError.SqlError>
+    readonly edition: (vectorSet: VectorSet, stored: bigint) => Effect.Effect<string, SqlError.SqlError>
+    readonly drop: (vectorSet: VectorSet) => Effect.Effect<void, SqlError.SqlError>
   }
 >()("tollkeeper/search-semantic/VectorIndex") {}
 
@@ -65,7 +68,7 @@ export class VectorIndex extends Context.Service<
 export const wordVectors = 0n
 
 /** The table of a generation. */
-export const tableOf = ({ generation }: Pick<VectorPosition, "generation">): string =>
+export const tableOf = ({ generation }: Pick<VectorSet, "generation">): string =>
   generation === wordVectors ? "search_semantic_word_vectors" : `search_semantic_vectors_${generation}`
 
 export const toHit = (id: bigint, similarity: number): Hit => ({
@@ -106,8 +109,8 @@ const withObserved = (exact: ReadonlyArray<Hit>, observed: ReadonlyArray<Hit>, l
  * pass are kept.
  */
 export const refineSearch = Effect.fnUntraced(function* <E, R>(
-  { few = Effect.undefined, filtered, limit }: Pick<Nearest, "few" | "filtered" | "limit">,
-  read: (asked: number) => Effect.Effect<VectorLookup, E, R>,
+  { few = Effect.undefined, filtered, limit }: Pick<NearestQuery, "few" | "filtered" | "limit">,
+  read: (count: number) => Effect.Effect<VectorLookup, E, R>,
   exact: (among?: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyArray<Hit>, E, R>
 ): Effect.fn.Return<ReadonlyArray<Hit>, E, R> {
   const among = filtered ? yield* few : undefined

@@ -42,33 +42,33 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
   const statement = (text: string) => Effect.asVoid(sql.unsafe(text).unprepared)
 
   return {
-    prepare: (place) =>
+    prepare: (vectorSet) =>
       statement(
-        `create table if not exists ${tableOf(place)} (id bigint primary key, embedding ${typeOf(place.dimension)} ` +
-          `not null)`
+        `create table if not exists ${tableOf(vectorSet)} ` +
+          `(id bigint primary key, embedding ${typeOf(vectorSet.dimension)} not null)`
       ),
-    write: (place, vectors) =>
+    write: (vectorSet, vectors) =>
       vectors.length === 0
         ? Effect.void
-        : Effect.asVoid(sql`insert into ${sql(tableOf(place))} (id, embedding)
-        select id, embedding${castOf(place.dimension)}
+        : Effect.asVoid(sql`insert into ${sql(tableOf(vectorSet))} (id, embedding)
+        select id, embedding${castOf(vectorSet.dimension)}
         from jsonb_to_recordset(${rowsOf(vectors)}::jsonb) as r (id bigint, embedding text)
         order by id on conflict (id) do update set embedding = excluded.embedding`),
-    finish: (place) =>
+    finish: (vectorSet) =>
       transactional(
         Effect.gen(function* () {
           yield* statement("set local statement_timeout = 0")
           yield* statement(
-            `create index if not exists ${tableOf(place)}_hnsw on ${tableOf(place)} using hnsw (embedding ` +
-              `${operators(place.dimension)})`
+            `create index if not exists ${tableOf(vectorSet)}_hnsw on ${tableOf(vectorSet)} using hnsw (embedding ` +
+              `${operators(vectorSet.dimension)})`
           )
         })
       ).pipe(Effect.provideService(Lane, "maintenance")),
     warm: () => Effect.void,
-    nearest: Effect.fnUntraced(function* (place, sought) {
+    nearest: Effect.fnUntraced(function* (vectorSet, sought) {
       const { condition, limit, vector } = sought
-      const table = sql(tableOf(place))
-      const query = sql`${written(vector)}${castOf(place.dimension)}`
+      const table = sql(tableOf(vectorSet))
+      const query = sql`${written(vector)}${castOf(vectorSet.dimension)}`
       const toHits = (rows: ReadonlyArray<{ readonly id: bigint; readonly distance: number }>) =>
         rows
           .map(({ distance, id }) => toHit(id, 1 - distance))
@@ -96,7 +96,7 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
       return yield* refineSearch(sought, read, exact)
     }, withSpanIfSampled("HnswIndex.nearest")),
     edition: (_, stored) => Effect.succeed(String(stored)),
-    drop: (place) => statement(`drop table if exists ${tableOf(place)}`)
+    drop: (vectorSet) => statement(`drop table if exists ${tableOf(vectorSet)}`)
   }
 }
 

@@ -6,7 +6,7 @@ import type { Database } from "../../../kernel/database/Database.ts"
 import type { SearchSettings } from "../../catalog/contract.ts"
 import { hnswIndex } from "./hnswIndex.ts"
 import { scanIndex } from "./scanIndex.ts"
-import { type Method, type VectorPosition, VectorIndex } from "./VectorIndex.ts"
+import { type Method, type VectorSet, VectorIndex } from "./VectorIndex.ts"
 
 /**
  * The way of a new generation. The embedded database scans even with pgvector: it serves one process with the only
@@ -28,18 +28,16 @@ export const indexByMethod = Layer.effect(
   VectorIndex,
   Effect.gen(function* () {
     const indexes = { hnsw: yield* built(hnswIndex), scan: yield* built(scanIndex) }
-    const at = <A>(
-      place: VectorPosition,
-      use: (index: VectorIndex["Service"]) => Effect.Effect<A, SqlError.SqlError>
-    ) => use(indexes[place.method])
+    const at = <A>(vectorSet: VectorSet, use: (index: VectorIndex["Service"]) => Effect.Effect<A, SqlError.SqlError>) =>
+      use(indexes[vectorSet.method])
     return VectorIndex.of({
-      prepare: (place) => at(place, ({ prepare }) => prepare(place)),
-      write: (place, vectors) => at(place, ({ write }) => write(place, vectors)),
-      finish: (place) => at(place, ({ finish }) => finish(place)),
-      warm: (place) => at(place, ({ warm }) => warm(place)),
-      nearest: (place, sought) => at(place, ({ nearest }) => nearest(place, sought)),
-      edition: (place, stored) => at(place, ({ edition }) => edition(place, stored)),
-      drop: (place) => at(place, ({ drop }) => drop(place))
+      prepare: (vectorSet) => at(vectorSet, ({ prepare }) => prepare(vectorSet)),
+      write: (vectorSet, vectors) => at(vectorSet, ({ write }) => write(vectorSet, vectors)),
+      finish: (vectorSet) => at(vectorSet, ({ finish }) => finish(vectorSet)),
+      warm: (vectorSet) => at(vectorSet, ({ warm }) => warm(vectorSet)),
+      nearest: (vectorSet, sought) => at(vectorSet, ({ nearest }) => nearest(vectorSet, sought)),
+      edition: (vectorSet, stored) => at(vectorSet, ({ edition }) => edition(vectorSet, stored)),
+      drop: (vectorSet) => at(vectorSet, ({ drop }) => drop(vectorSet))
     })
   })
 )

@@ -9,8 +9,8 @@ import type { Hit } from "../../catalog/contract.ts"
 import type { Background, Similar } from "./QuantizedVectors.ts"
 import {
   refineSearch,
-  type Nearest,
-  type VectorPosition,
+  type NearestQuery,
+  type VectorSet,
   type StoredVector,
   tableOf,
   toHit,
@@ -35,19 +35,19 @@ const toHits = (similar: ReadonlyArray<Similar>, background: Background | undefi
     return { ...toHit(id, similarity), prominence: (similarity - mean) / deviation - chance }
   })
 
-const prepare = Effect.fnUntraced(function* (place: VectorPosition) {
+const prepare = Effect.fnUntraced(function* (vectorSet: VectorSet) {
   const sql = yield* SqlClient.SqlClient
   yield* sql.unsafe(
-    `create table if not exists ${tableOf(place)} (id bigint primary key, embedding bytea not null, xid xid8 ` +
+    `create table if not exists ${tableOf(vectorSet)} (id bigint primary key, embedding bytea not null, xid xid8 ` +
       `not null default pg_current_xact_id())`
   ).unprepared
-  yield* sql.unsafe(`create index if not exists ${tableOf(place)}_xid on ${tableOf(place)} (xid)`).unprepared
+  yield* sql.unsafe(`create index if not exists ${tableOf(vectorSet)}_xid on ${tableOf(vectorSet)} (xid)`).unprepared
 })
 
-const write = Effect.fnUntraced(function* (place: VectorPosition, vectors: ReadonlyArray<StoredVector>) {
+const write = Effect.fnUntraced(function* (vectorSet: VectorSet, vectors: ReadonlyArray<StoredVector>) {
   if (vectors.length === 0) return
   const sql = yield* SqlClient.SqlClient
-  yield* sql`insert into ${sql(tableOf(place))} (id, embedding)
+  yield* sql`insert into ${sql(tableOf(vectorSet))} (id, embedding)
     select id, decode(embedding, 'base64')
     from jsonb_to_recordset(${rowsOf(vectors)}::jsonb) as r (id bigint, embedding text)
     order by id on conflict (id) do update set embedding = excluded.embedding, xid = pg_current_xact_id()`
@@ -60,7 +60,7 @@ const write = Effect.fnUntraced(function* (place: VectorPosition, vectors: Reado
 const passing = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   similar: ReadonlyArray<Similar>,
-  condition: Nearest["condition"]
+  condition: NearestQuery["condition"]
 ) {
   const ids = `{${similar.map(({ id }) => id).join(",")}}`
   const [row] = yield* sql<{ count: number; places: string | null }>`select count(*)::int as count,
@@ -74,7 +74,7 @@ const passing = Effect.fnUntraced(function* (
 /** The candidates that are publicly visible, in their order. */
 const notHidden = Effect.fnUntraced(function* (
   similar: ReadonlyArray<Similar>,
-  visible: NonNullable<Nearest["visible"]>
+  visible: NonNullable<NearestQuery["visible"]>
 ) {
   const seen = yield* visible(similar.map(({ id }) => id))
   if (seen.length === similar.length) return similar
@@ -82,27 +82,27 @@ const notHidden = Effect.fnUntraced(function* (
   return similar.filter(({ id }) => ids.has(id))
 })
 
-const fresh = (copies: VectorCopies["Service"], place: VectorPosition) =>
-  Effect.flatMap(monotonicMillis, (now) => copies.asOf(place, now - freshMillis))
+const fresh = (copies: VectorCopies["Service"], vectorSet: VectorSet) =>
+  Effect.flatMap(monotonicMillis, (now) => copies.asOf(vectorSet, now - freshMillis))
 
 const nearest = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   copies: VectorCopies["Service"],
-  place: VectorPosition,
-  sought: Nearest
+  vectorSet: VectorSet,
+  sought: NearestQuery
 ) {
   const { condition, distinguishing = false, filtered, limit, vector: given, visible: among } = sought
-  const vectors = yield* fresh(copies, place)
+  const vectors = yield* fresh(copies, vectorSet)
   const vector = distinguishing ? vectors.distinguishing(given) : given
   const background = distinguishing ? vectors.background(vector) : undefined
-  const read = Effect.fnUntraced(function* (asked: number) {
-    const similar = vectors.nearest(vector, asked)
+  const read = Effect.fnUntraced(function* (count: number) {
+    const similar = vectors.nearest(vector, count)
     const visible = yield* filtered || among === undefined
       ? passing(sql, similar, condition)
       : notHidden(similar, among)
     return {
       hits: toHits(visible.slice(0, limit), background),
-      isAll: similar.length < asked
+      isAll: similar.length < count
     }
   })
   // Planned for the filters' own values each time: a plan for any of them takes ten times as long.
@@ -126,17 +126,18 @@ export const scanIndex = Layer.effect(
     const { asOf, forget } = copies
     const withSql = <A>(effect: Effect.Effect<A, SqlError.SqlError, SqlClient.SqlClient>) =>
       Effect.provideService(effect, SqlClient.SqlClient, sql)
-    const now = (place: VectorPosition) => Effect.asVoid(Effect.flatMap(monotonicMillis, (time) => asOf(place, time)))
+    const now = (vectorSet: VectorSet) =>
+      Effect.asVoid(Effect.flatMap(monotonicMillis, (time) => asOf(vectorSet, time)))
     return VectorIndex.of({
-      prepare: (place) => withSql(prepare(place)),
-      write: (place, vectors) => withSql(write(place, vectors)),
+      prepare: (vectorSet) => withSql(prepare(vectorSet)),
+      write: (vectorSet, vectors) => withSql(write(vectorSet, vectors)),
       finish: now,
       warm: now,
-      nearest: (place, sought) => nearest(sql, copies, place, sought),
-      edition: (place) => Effect.map(fresh(copies, place), ({ edition }) => edition),
-      drop: Effect.fnUntraced(function* (place) {
-        forget(place)
-        yield* sql.unsafe(`drop table if exists ${tableOf(place)}`).unprepared
+      nearest: (vectorSet, sought) => nearest(sql, copies, vectorSet, sought),
+      edition: (vectorSet) => Effect.map(fresh(copies, vectorSet), ({ edition }) => edition),
+      drop: Effect.fnUntraced(function* (vectorSet) {
+        forget(vectorSet)
+        yield* sql.unsafe(`drop table if exists ${tableOf(vectorSet)}`).unprepared
       })
     })
   })

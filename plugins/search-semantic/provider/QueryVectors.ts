@@ -86,8 +86,8 @@ export class QueryVectors extends Context.Service<
           isHurried = false
         ): Effect.Effect<Float32Array, EmbeddingFailed> =>
           Effect.suspend(() => {
-            const known = cache.get(key)
-            if (known !== undefined) return Effect.succeed(known)
+            const cachedVector = cache.get(key)
+            if (cachedVector !== undefined) return Effect.succeed(cachedVector)
             return isHurried ? hurried(key, request) : Effect.flatMap(flightOf(key, request), Deferred.await)
           })
 

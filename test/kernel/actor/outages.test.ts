@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Logger, References, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
-import { outageOf, placeOutages } from "../../../kernel/actor/outages.ts"
+import { outageOf, nameOutageAddress } from "../../../kernel/actor/outages.ts"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { CurrentPlugin } from "../../../kernel/contract/CurrentPlugin.ts"
 
@@ -70,8 +70,8 @@ it.effect("the line waits a moment for the system's code, and has the place wher
   logged((lines) =>
     Effect.gen(function* () {
       const supervisor = yield* Supervisor
-      yield* placeOutages(supervisor, "the database", "db.example:5432")
-      yield* placeOutages(supervisor, "the ledger's RPC", "rpc.example")
+      yield* nameOutageAddress(supervisor, "the database", "db.example:5432")
+      yield* nameOutageAddress(supervisor, "the ledger's RPC", "rpc.example")
       let turns = 0
       yield* reconciler({
         id: "sql",

@@ -25,7 +25,7 @@ const seeds = [1, 2, 3].map((number) => Number(process.env["TOLLKEEPER_TEST_SEED
 const channelCount = 12
 const steps = 120
 
-interface Kept {
+interface ExpectedSettlement {
   /** Of three digits, since hashes are numbers with noughts behind them. */
   readonly number: number
   readonly asset: string
@@ -38,7 +38,7 @@ interface Kept {
 }
 
 interface History {
-  readonly all: Array<Kept>
+  readonly all: Array<ExpectedSettlement>
   /** Addresses of channels that were leased and not used yet. */
   readonly leased: Set<string>
 }
@@ -50,7 +50,7 @@ const born = Effect.fnUntraced(function* (random: Random, { all, leased }: Histo
     leased.add(taken.value.address)
     return
   }
-  const one: Kept = {
+  const one: ExpectedSettlement = {
     number: all.length + 101,
     asset: random.pick(["CUSDC", "CUSDC", "CXLM"]),
     amount: BigInt(random.below(1_000_000)) * (random.next() < 0.2 ? 10n ** 30n : 1n),

@@ -7,7 +7,7 @@ import { Asset, Contract, Operation, xdr } from "@stellar/stellar-sdk"
 import { handle } from "../../../plugins/ledger-local/httpApi.ts"
 import { LocalLedger, type LocalLedgerOptions } from "../../../plugins/ledger-local/LocalLedger.ts"
 import { testnet } from "../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
-import { type Chosen, choiceProblem, withChoices } from "../../../plugins/ledger-local/node/chosenSettings.ts"
+import { type ChosenSettings, choiceProblem, withChoices } from "../../../plugins/ledger-local/node/chosenSettings.ts"
 import { SNAPSHOTS_MAX } from "../../../plugins/ledger-local/node/Snapshots.ts"
 import { layer as nodeCrypto } from "../../../runtime/platform/nodeCrypto.ts"
 import { account, apply, fund, keypair, ledgerLayer, passphrase, send, transaction } from "./support.ts"
@@ -238,7 +238,7 @@ describe("a ledger with a seed and a time of its own", () => {
 })
 
 describe("chosen settings", () => {
-  const chosen = (choice: Chosen) => {
+  const chosen = (choice: ChosenSettings) => {
     expect(choiceProblem(choice)).toBeUndefined()
     return withChoices(testnet, choice)
   }

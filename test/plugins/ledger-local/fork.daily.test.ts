@@ -24,7 +24,7 @@ type Platform = Layer.Success<typeof platform>
 const open = <E>(layer: Layer.Layer<LocalLedger, E, Platform>) =>
   Effect.map(Layer.build(layer), (context) => Context.get(context, LocalLedger))
 
-interface Known {
+interface UpstreamLedger {
   readonly upstream: LocalLedger["Service"]
   readonly url: string
   /** Keys that the upstream was asked for, in the order of asking. */
@@ -44,11 +44,11 @@ const network = Effect.fnUntraced(function* (options: LocalLedgerOptions = {}) {
       return yield* handle(upstream, request)
     })
   )
-  const known: Known = { upstream, url: `http://127.0.0.1:${port}`, asked }
+  const known: UpstreamLedger = { upstream, url: `http://127.0.0.1:${port}`, asked }
   return known
 })
 
-const forkOf = ({ url }: Known, options: LocalLedgerOptions = {}, folder?: string) =>
+const forkOf = ({ url }: UpstreamLedger, options: LocalLedgerOptions = {}, folder?: string) =>
   open(LocalLedger.layerFork(options, folder).pipe(Layer.provide(Upstream.layer(url))))
 
 /** Runs an effect with one of the ledgers, for helpers that expect a single ledger. */

@@ -1,7 +1,7 @@
 // Word vectors in the database: which parts of the table are read.
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { Words } from "../../../plugins/search-semantic/embedded/WordTable.ts"
+import { LoadedWordTable } from "../../../plugins/search-semantic/embedded/WordTable.ts"
 import { WordVectors } from "../../../plugins/search-semantic/embedded/WordVectors.ts"
 import { scanIndex } from "../../../plugins/search-semantic/index/scanIndex.ts"
 import { describeDatabases } from "../../support/databases.ts"
@@ -22,7 +22,7 @@ describeDatabases(
           Effect.provide(
             WordVectors.layer.pipe(
               Layer.provide(scanIndex),
-              Layer.provide(Layer.succeed(Words, { table: Effect.die("the table is read") }))
+              Layer.provide(Layer.succeed(LoadedWordTable, { table: Effect.die("the table is read") }))
             )
           )
         )

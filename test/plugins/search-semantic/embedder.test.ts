@@ -8,13 +8,13 @@ import { layer as httpCalls } from "../../../runtime/platform/nodeHttpCalls.ts"
 
 const key = "sk-an-embeddings-key"
 
-interface Asked {
+interface ReceivedRequest {
   readonly url: string | undefined
   readonly authorization: string | undefined
   readonly body: Record<string, unknown>
 }
 
-type Answering = (asked: Asked, response: ServerResponse) => void
+type Answering = (asked: ReceivedRequest, response: ServerResponse) => void
 
 const bodyOf = async (request: IncomingMessage): Promise<Record<string, unknown>> => {
   const chunks: Array<Buffer> = []
@@ -24,7 +24,7 @@ const bodyOf = async (request: IncomingMessage): Promise<Record<string, unknown>
 
 /** A server that responds as configured, and the requests it received. */
 const startEndpoint = Effect.fnUntraced(function* (answer: Answering) {
-  const asked: Array<Asked> = []
+  const asked: Array<ReceivedRequest> = []
   const server = createServer((request, response) => {
     void bodyOf(request).then((body) => {
       const one = { url: request.url, authorization: request.headers.authorization, body }

@@ -8,7 +8,7 @@ import { hnswIndex, pgvectorVersion } from "../../../plugins/search-semantic/ind
 import { scanIndex } from "../../../plugins/search-semantic/index/scanIndex.ts"
 import {
   type Method,
-  type VectorPosition,
+  type VectorSet,
   tableOf,
   VectorIndex
 } from "../../../plugins/search-semantic/index/VectorIndex.ts"
@@ -19,7 +19,7 @@ import { describeDatabases } from "../../support/databases.ts"
 const dimension = 48
 const count = 2_600
 /** Each index is queried directly here; only generation selection depends on the generation's owner. */
-const place: VectorPosition = { generation: 1n, dimension, method: "scan" }
+const place: VectorSet = { generation: 1n, dimension, method: "scan" }
 
 /** Vectors around forty directions, the same in every run. */
 const vectors = (() => {

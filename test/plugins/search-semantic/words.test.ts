@@ -4,15 +4,15 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
 import { Spelling } from "../../../plugins/search-semantic/embedded/spelling.ts"
 import { queryMeaning, resourceVector } from "../../../plugins/search-semantic/embedded/textVector.ts"
-import { tableHash, Words } from "../../../plugins/search-semantic/embedded/WordTable.ts"
+import { tableHash, LoadedWordTable } from "../../../plugins/search-semantic/embedded/WordTable.ts"
 import { QuantizedVectors } from "../../../plugins/search-semantic/index/QuantizedVectors.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { randomFrom } from "../analytics/recount.ts"
 import { resourceDocument } from "../search-lexical/resourceDocument.ts"
 
 const services = Layer.merge(NodeServices.layer, NodeCrypto.layer)
-const table = Effect.flatMap(Words, ({ table }) => table).pipe(
-  Effect.provide(Words.layer.pipe(Layer.provide(services)))
+const table = Effect.flatMap(LoadedWordTable, ({ table }) => table).pipe(
+  Effect.provide(LoadedWordTable.layer.pipe(Layer.provide(services)))
 )
 const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, one, at) => sum + one * b[at]!, 0)
 const named = (serviceName: string, description = "") =>
@@ -149,8 +149,10 @@ describe("the table of word vectors", () => {
               path.endsWith(file) ? bytes.with(bytes.length >> 1, bytes[bytes.length >> 1]! ^ 1) : bytes
             )
         })
-        const layer = Words.layer.pipe(Layer.provide(changed), Layer.provide(services))
-        const exit = yield* Effect.exit(Effect.flatMap(Words, ({ table }) => table).pipe(Effect.provide(layer)))
+        const layer = LoadedWordTable.layer.pipe(Layer.provide(changed), Layer.provide(services))
+        const exit = yield* Effect.exit(
+          Effect.flatMap(LoadedWordTable, ({ table }) => table).pipe(Effect.provide(layer))
+        )
         expect(exit._tag, file).toBe("Failure")
       }
       expect(tableHash).toMatch(/^[0-9a-f]{64}$/)

@@ -29,27 +29,27 @@ const isSame = (a: ScVal, b: ScVal): boolean => {
   return compareScVal(a, b) === 0
 }
 
-const byString = ([a]: Keyed, [b]: Keyed): number => (a < b ? -1 : a > b ? 1 : 0)
+const byString = ([a]: KeyEntry, [b]: KeyEntry): number => (a < b ? -1 : a > b ? 1 : 0)
 
-export type Keyed = readonly [KeyString, LedgerKey]
+export type KeyEntry = readonly [KeyString, LedgerKey]
 
-/** The maps of one call, by the keys of its footprint. Places are those of the sorted keys. */
+/** The maps of one call, by the keys of its footprint. Positions are those of the sorted keys. */
 export class EntryMaps {
   readonly #costs: CpuCosts
   readonly keys: ReadonlyArray<LedgerKey>
   readonly ids: ReadonlyArray<KeyString>
-  readonly places = new Map<KeyString, number>()
+  readonly positions = new Map<KeyString, number>()
   /** What comparing any two keys costs, row by row. */
   readonly #pairs: Float64Array
   /** What comparing each with the next one costs. */
   readonly #adjacent: number
 
-  constructor(costs: CpuCosts, footprint: ReadonlyArray<Keyed>) {
+  constructor(costs: CpuCosts, footprint: ReadonlyArray<KeyEntry>) {
     this.#costs = costs
     const keyed = footprint.toSorted(byString)
     this.keys = keyed.map(([, key]) => key)
     this.ids = keyed.map(([id]) => id)
-    for (const [place, id] of this.ids.entries()) this.places.set(id, place)
+    for (const [position, id] of this.ids.entries()) this.positions.set(id, position)
     const count = this.keys.length
     this.#pairs = new Float64Array(count * count)
     let adjacent = 0
@@ -165,28 +165,28 @@ export class EntryMaps {
     return this.#pairs[a * this.keys.length + b]!
   }
 
-  /** The comparisons of a binary search for the key of `place` in the ordered keys of `present`, found or not. */
-  #searched(present: ReadonlyArray<number>, place: number): number {
+  /** The comparisons of a binary search for the key of `position` in the ordered keys of `present`, found or not. */
+  #searched(present: ReadonlyArray<number>, position: number): number {
     let [left, right, cost] = [0, present.length, 0]
     while (left < right) {
       const middle = left + ((right - left) >> 1)
       const probed = present[middle]!
-      cost += this.#pair(probed, place)
-      if (probed === place) break
-      if (probed < place) left = middle + 1
+      cost += this.#pair(probed, position)
+      if (probed === position) break
+      if (probed < position) left = middle + 1
       else right = middle
     }
     return cost
   }
 
   /** The same among all keys. */
-  #searchedAll(place: number): number {
+  #searchedAll(position: number): number {
     let [left, right, cost] = [0, this.keys.length, 0]
     while (left < right) {
       const middle = left + ((right - left) >> 1)
-      cost += this.#pair(middle, place)
-      if (middle === place) break
-      if (middle < place) left = middle + 1
+      cost += this.#pair(middle, position)
+      if (middle === position) break
+      if (middle < position) left = middle + 1
       else right = middle
     }
     return cost
@@ -206,15 +206,15 @@ export class EntryMaps {
     return this.#copy(LIST_BYTES) + this.#allocate(all) + 2 * this.#copy(all) + adjacent
   }
 
-  /** Reading the entry at a place. */
-  read(place: number): number {
-    const searched = this.#searchedAll(place)
+  /** Reading the entry at a position. */
+  read(position: number): number {
+    const searched = this.#searchedAll(position)
     return this.#found(ACCESS_BYTES, searched) + this.#found(ENTRY_BYTES, searched)
   }
 
   /** Writing it. */
-  write(place: number): number {
-    const [searched, count] = [this.#searchedAll(place), this.keys.length]
+  write(position: number): number {
+    const [searched, count] = [this.#searchedAll(position), this.keys.length]
     const replaced = this.#copy(ENTRY_BYTES) + this.#halved(ENTRY_BYTES, count) + searched
     return this.#found(ACCESS_BYTES, searched) + replaced + this.#remade(ENTRY_BYTES, count, this.#adjacent)
   }
@@ -226,18 +226,18 @@ export class EntryMaps {
   }
 
   /** A map that grows key by key, in the order given. */
-  #grown(bytes: number, places: ReadonlyArray<number>): number {
+  #grown(bytes: number, positions: ReadonlyArray<number>): number {
     const present: Array<number> = []
     let [cost, adjacent] = [0, 0]
-    for (const place of places) {
-      cost += this.#copy(bytes) + this.#halved(bytes, present.length) + this.#searched(present, place)
+    for (const position of positions) {
+      cost += this.#copy(bytes) + this.#halved(bytes, present.length) + this.#searched(present, position)
       let at = present.length
-      while (at > 0 && present[at - 1]! > place) at--
+      while (at > 0 && present[at - 1]! > position) at--
       const [before, after] = [present[at - 1], present[at]]
       if (before !== undefined && after !== undefined) adjacent -= this.#pair(before, after)
-      if (before !== undefined) adjacent += this.#pair(before, place)
-      if (after !== undefined) adjacent += this.#pair(place, after)
-      present.splice(at, 0, place)
+      if (before !== undefined) adjacent += this.#pair(before, position)
+      if (after !== undefined) adjacent += this.#pair(position, after)
+      present.splice(at, 0, position)
       cost += this.#remade(bytes, present.length, adjacent)
     }
     return cost
@@ -260,25 +260,25 @@ export class EntryMaps {
   }
 
   /**
-   * Builds the maps from the places in footprint order: writable entries come first in one map and last in the other.
-   * `isThere` is true for places that have an entry.
+   * Builds the maps from positions in footprint order: writable entries come first in one map and last in the other.
+   * `isThere` is true for positions that have an entry.
    */
   build(
     readOnly: ReadonlyArray<number>,
     readWrite: ReadonlyArray<number>,
-    isThere: (place: number) => boolean
+    isThere: (position: number) => boolean
   ): number {
     const count = this.keys.length
     let cost = this.#grown(ACCESS_BYTES, [...readWrite, ...readOnly])
     const [existing, missing]: [Array<number>, Array<number>] = [[], []]
-    for (const place of [...readOnly, ...readWrite]) if (isThere(place)) existing.push(place)
-    const timed = existing.filter((place) => this.keys[place]!.type >= EntryType.contractData)
+    for (const position of [...readOnly, ...readWrite]) if (isThere(position)) existing.push(position)
+    const timed = existing.filter((position) => this.keys[position]!.type >= EntryType.contractData)
     // Searching for missing entries among the existing ones.
     cost += this.#copy(ACCESS_BYTES * count)
-    for (const [place, key] of this.keys.entries()) {
-      const searched = this.#searchedAll(place)
+    for (const [position, key] of this.keys.entries()) {
+      const searched = this.#searchedAll(position)
       cost += this.#clonedKey(key) + this.#halved(ENTRY_BYTES, count) + searched
-      if (!isThere(place)) missing.push(place)
+      if (!isThere(position)) missing.push(position)
       else {
         cost += this.#allocate(LEDGER_ENTRY_BYTES) + this.#keyOfEntry(key) + this.#allocate(KEY_BYTES)
         cost += this.#halved(ACCESS_BYTES, count) + searched
@@ -288,18 +288,18 @@ export class EntryMaps {
     return cost + this.#grown(ENTRY_BYTES, [...existing, ...missing]) + this.snapshot
   }
 
-  /** Comparing both maps for changes; `isThere` is true for places that had an entry. */
-  compare(isThere: (place: number) => boolean): number {
+  /** Comparing both maps for changes; `isThere` is true for positions that had an entry. */
+  compare(isThere: (position: number) => boolean): number {
     const timed: Array<number> = []
-    for (const [place, key] of this.keys.entries())
-      if (key.type >= EntryType.contractData && isThere(place)) timed.push(place)
+    for (const [position, key] of this.keys.entries())
+      if (key.type >= EntryType.contractData && isThere(position)) timed.push(position)
     let cost = this.#copy(ENTRY_BYTES * this.keys.length)
-    for (const [place, key] of this.keys.entries()) {
-      const searched = this.#searchedAll(place)
+    for (const [position, key] of this.keys.entries()) {
+      const searched = this.#searchedAll(position)
       cost += this.#found(ENTRY_BYTES, searched) + this.#found(ACCESS_BYTES, searched)
       if (key.type < EntryType.contractData) continue
       cost += this.#halved(TTL_ITEM_BYTES, timed.length)
-      if (isThere(place)) cost += this.#searched(timed, place) + this.#copy(TTL_ITEM_BYTES)
+      if (isThere(position)) cost += this.#searched(timed, position) + this.#copy(TTL_ITEM_BYTES)
       // The hash of a key with a new time to live.
       else cost += this.#copy(LIST_BYTES) + this.#allocate(32) + this.#copy(32)
     }

@@ -17,7 +17,7 @@ import { ValueCosts } from "./ValueCosts.ts"
 import type { Store } from "../state/Store.ts"
 import { codec, type LedgerFootprint, type LedgerKey, type ScVal } from "../xdr/Xdr.ts"
 
-type Keyed = readonly [KeyString, LedgerKey]
+type KeyEntry = readonly [KeyString, LedgerKey]
 
 const run = (host: HostContext): ScVal => {
   const fn = host.input.hostFunction
@@ -39,22 +39,22 @@ const run = (host: HostContext): ScVal => {
   }
 }
 
-const byKeyString = ([a]: Keyed, [b]: Keyed): number => (a < b ? -1 : a > b ? 1 : 0)
+const byKeyString = ([a]: KeyEntry, [b]: KeyEntry): number => (a < b ? -1 : a > b ? 1 : 0)
 
 interface Keys {
-  readonly readOnly: ReadonlyArray<Keyed>
-  readonly readWrite: ReadonlyArray<Keyed>
+  readonly readOnly: ReadonlyArray<KeyEntry>
+  readonly readWrite: ReadonlyArray<KeyEntry>
   readonly footprint: LedgerFootprint
 }
 
 const keysOf = (input: HostInput, storage: Storage): Keys => {
   if (input.access.mode === "enforce") {
     const { footprint } = input.access
-    const keyed = (keys: ReadonlyArray<LedgerKey>): Array<Keyed> => keys.map((key) => [keyString(key), key])
+    const keyed = (keys: ReadonlyArray<LedgerKey>): Array<KeyEntry> => keys.map((key) => [keyString(key), key])
     return { readOnly: keyed(footprint.readOnly), readWrite: keyed(footprint.readWrite), footprint }
   }
-  const readOnly: Array<Keyed> = []
-  const readWrite: Array<Keyed> = []
+  const readOnly: Array<KeyEntry> = []
+  const readWrite: Array<KeyEntry> = []
   for (const [id, key, write] of storage.recorded()) (write ? readWrite : readOnly).push([id, key])
   readOnly.sort(byKeyString)
   readWrite.sort(byKeyString)
@@ -63,7 +63,7 @@ const keysOf = (input: HostInput, storage: Storage): Keys => {
 }
 
 /** Stamps writable entries that were not written too. Expired temporary entries are removed. */
-const stamp = (storage: Storage, readWrite: ReadonlyArray<Keyed>, ledgerSeq: number): void => {
+const stamp = (storage: Storage, readWrite: ReadonlyArray<KeyEntry>, ledgerSeq: number): void => {
   const { store } = storage
   for (const [id, key] of readWrite) {
     if (store.touched(id)) continue
@@ -80,7 +80,7 @@ export const rentChangesOf = (
   storage: Storage,
   before: Store,
   after: Store,
-  keys: Iterable<Keyed>
+  keys: Iterable<KeyEntry>
 ): Array<RentChange> => {
   const changes: Array<RentChange> = []
   for (const [id, key] of keys) {

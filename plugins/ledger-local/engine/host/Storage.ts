@@ -6,7 +6,7 @@
 import { EntryType, ScType } from "../xdr/types.ts"
 import { HostError } from "./HostError.ts"
 import type { InstructionMeter } from "./InstructionMeter.ts"
-import { EntryMaps, type Keyed } from "./EntryMaps.ts"
+import { EntryMaps, type KeyEntry } from "./EntryMaps.ts"
 import { Price } from "./instructionPrices.ts"
 import { valuesIn } from "../xdr/valueSizes.ts"
 import { Durability, hasTtl, keyString, type KeyString, ttlEntry, ttlHash } from "../state/LedgerKeys.ts"
@@ -23,7 +23,7 @@ import {
   type ScVal
 } from "../xdr/Xdr.ts"
 
-interface Touched {
+interface TouchedKey {
   readonly key: LedgerKey
   write: boolean
 }
@@ -69,13 +69,13 @@ export class Storage {
   /** The innermost overlay; the frames push and pop it. */
   store: Store
   readonly #allowed: Map<KeyString, boolean> | undefined
-  readonly #touched = new Map<KeyString, Touched>()
+  readonly #touched = new Map<KeyString, TouchedKey>()
   /** Persistent entries that had expired and were restored by reading them. Only when recording. */
   readonly restored = new Set<KeyString>()
   readonly #ledgerSeq: number
   readonly #settings: NetworkSettings
   readonly #crypto: EngineCrypto
-  readonly #footprint: ReadonlyArray<Keyed> | undefined
+  readonly #footprint: ReadonlyArray<KeyEntry> | undefined
   #meter: InstructionMeter | undefined
   #maps: EntryMaps | undefined
   /** While the footprint is found out: how often each key was read and written, and how many frames there were. */
@@ -95,7 +95,7 @@ export class Storage {
     this.#settings = settings
     this.#crypto = crypto
     if (footprint !== undefined) {
-      const keyed = (key: LedgerKey): Keyed => [keyString(key), key]
+      const keyed = (key: LedgerKey): KeyEntry => [keyString(key), key]
       const [readOnly, readWrite] = [footprint.readOnly.map(keyed), footprint.readWrite.map(keyed)]
       this.#footprint = [...readOnly, ...readWrite]
       this.#allowed = new Map()
@@ -121,8 +121,8 @@ export class Storage {
   }
 
   #spendAt(maps: EntryMaps, id: KeyString, isWrite: boolean, times = 1): void {
-    const place = maps.places.get(id)
-    if (place !== undefined) this.#meter?.spend(times * (isWrite ? maps.write(place) : maps.read(place)))
+    const position = maps.positions.get(id)
+    if (position !== undefined) this.#meter?.spend(times * (isWrite ? maps.write(position) : maps.read(position)))
   }
 
   /** A frame keeps a copy of all entries, to go back to. */
@@ -132,7 +132,7 @@ export class Storage {
   }
 
   /** The maps of all entries. A simulation pays for its reads and writes here, when all of them are known. */
-  settle(meter: InstructionMeter, footprint: ReadonlyArray<Keyed>): EntryMaps {
+  settle(meter: InstructionMeter, footprint: ReadonlyArray<KeyEntry>): EntryMaps {
     if (this.#maps !== undefined) return this.#maps
     const maps = new EntryMaps(meter.costs, footprint)
     for (const [id, times] of this.#reads) this.#spendAt(maps, id, false, times)
@@ -156,9 +156,9 @@ export class Storage {
 
   #access(id: KeyString, key: LedgerKey, write: boolean): void {
     if (this.#allowed === undefined) {
-      const known = this.#touched.get(id)
-      if (known === undefined) this.#touched.set(id, { key, write })
-      else if (write) known.write = true
+      const touchedKey = this.#touched.get(id)
+      if (touchedKey === undefined) this.#touched.set(id, { key, write })
+      else if (write) touchedKey.write = true
       return
     }
     const writable = this.#allowed.get(id)

@@ -63,11 +63,11 @@ const chargeEntryRead = (meter: InstructionMeter, key: LedgerKey, entry: LedgerE
 const chargeMaps = ({ meter, input, storage }: HostContext, { readOnly, readWrite }: Surroundings): void => {
   const maps = storage.settle(meter, [...readOnly, ...readWrite])
   const there = maps.ids.map((id) => input.store.get(id) !== undefined)
-  const isThere = (place: number): boolean => there[place]!
-  const placesOf = (keys: Keys): Array<number> => keys.map(([id]) => maps.places.get(id)!)
-  meter.spend(maps.build(placesOf(readOnly), placesOf(readWrite), isThere) + maps.compare(isThere))
-  for (const [place, key] of maps.keys.entries())
-    if (hasTtl(key) && !isThere(place)) meter.charge(meter.costs.computeSha256Hash, maps.ids[place]!.length)
+  const isThere = (position: number): boolean => there[position]!
+  const positionsOf = (keys: Keys): Array<number> => keys.map(([id]) => maps.positions.get(id)!)
+  meter.spend(maps.build(positionsOf(readOnly), positionsOf(readWrite), isThere) + maps.compare(isThere))
+  for (const [position, key] of maps.keys.entries())
+    if (hasTtl(key) && !isThere(position)) meter.charge(meter.costs.computeSha256Hash, maps.ids[position]!.length)
   // The host function itself is a frame.
   meter.spend(maps.snapshot)
 }

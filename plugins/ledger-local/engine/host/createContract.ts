@@ -130,7 +130,7 @@ export const uploadWasm = (host: ContractHost, code: Uint8Array): ScVal => {
   const hash = crypto.sha256(code)
   const key = contractCodeKey(hash)
   const ext = contracts.validate(host, code)
-  const known = host.storage.get(key)
-  if (known === undefined) host.storage.put(key, { type: 7, contractCode: { ext, hash, code } })
+  const entry = host.storage.get(key)
+  if (entry === undefined) host.storage.put(key, { type: 7, contractCode: { ext, hash, code } })
   return bytes(hash)
 }

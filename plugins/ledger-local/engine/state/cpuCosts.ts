@@ -107,8 +107,8 @@ export const withCpuCosts = (
   entries: ReadonlyArray<{ readonly constTerm: bigint; readonly linearTerm: bigint }>
 ): CpuCosts => {
   const result: Record<CpuCostName, CpuCost> = { ...costs }
-  for (const [place, name] of (Object.keys(cpuCosts) as Array<CpuCostName>).entries()) {
-    const entry = entries[place]
+  for (const [index, name] of (Object.keys(cpuCosts) as Array<CpuCostName>).entries()) {
+    const entry = entries[index]
     if (entry !== undefined) result[name] = cost(Number(entry.constTerm), Number(entry.linearTerm))
   }
   return result

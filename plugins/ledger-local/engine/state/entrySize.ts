@@ -6,8 +6,8 @@ const sizes = new WeakMap<LedgerEntry, number>()
 
 /** Bytes of the entry's XDR. */
 export const entrySizeBytes = (entry: LedgerEntry): number => {
-  const known = sizes.get(entry)
-  if (known !== undefined) return known
+  const cachedSize = sizes.get(entry)
+  if (cachedSize !== undefined) return cachedSize
   const size = codec.LedgerEntry.encode(entry).length
   sizes.set(entry, size)
   return size

@@ -39,7 +39,7 @@ const functions: HostFunctions = {
 }
 const MODULES_MAX = 256
 
-interface Compiled {
+interface CompiledModule {
   readonly prepared: PreparedModule
   readonly module: WebAssembly.Module
 }
@@ -47,7 +47,7 @@ interface Compiled {
 const refused = (message: string, code: "InvalidAction" | "InvalidInput" = "InvalidAction"): HostError =>
   HostError.of("WasmVm", code, message)
 
-const compile = (code: Uint8Array): Compiled => {
+const compile = (code: Uint8Array): CompiledModule => {
   try {
     const prepared = prepareModule(code)
     return { prepared, module: new WebAssembly.Module(prepared.bytes as Uint8Array<ArrayBuffer>) }
@@ -92,7 +92,7 @@ export interface TimeLimit {
 }
 
 export class WasmRuntime implements ContractRuntime {
-  readonly #modules = new LruCache<string, Compiled>({ name: "wasm-modules", capacity: MODULES_MAX })
+  readonly #modules = new LruCache<string, CompiledModule>({ name: "wasm-modules", capacity: MODULES_MAX })
   readonly #limit: TimeLimit | undefined
   readonly #observe: Observe | undefined
   #isLimited = false
@@ -117,10 +117,10 @@ export class WasmRuntime implements ContractRuntime {
     }
   }
 
-  #compiled(call: ContractModule): Compiled {
+  #compiled(call: ContractModule): CompiledModule {
     const id = latin1(call.wasmHash)
-    const known = this.#modules.get(id)
-    if (known !== undefined) return known
+    const cachedModule = this.#modules.get(id)
+    if (cachedModule !== undefined) return cachedModule
     const compiled = compile(call.code)
     this.#modules.set(id, compiled)
     return compiled
@@ -184,7 +184,7 @@ const checkedCode = (code: Uint8Array, protocol: number): PreparedModule => {
   return prepared
 }
 
-type Word = (...args: Array<bigint>) => bigint
+type WasmFunction = (...args: Array<bigint>) => bigint
 
 const TRAPPED = str("VM call trapped with HostError")
 
@@ -201,13 +201,13 @@ const escalating = <A>(vm: Vm, id: string, work: () => A): A => {
   }
 }
 
-const unreachable: Word = () => {
+const unreachable: WasmFunction = () => {
   throw new Error("no contract runs while its code is checked")
 }
 
 /** The functions a module imports, each as `make` gives it. */
-const importObject = ({ imports }: PreparedModule, make: (id: string) => Word): WebAssembly.Imports => {
-  const object: Record<string, Record<string, Word>> = {}
+const importObject = ({ imports }: PreparedModule, make: (id: string) => WasmFunction): WebAssembly.Imports => {
+  const object: Record<string, Record<string, WasmFunction>> = {}
   for (const { module, name } of imports) (object[module] ??= {})[name] = make(`${module}.${name}`)
   return object
 }
@@ -229,7 +229,7 @@ export type Observe = (hostFunction: string) => void
 const run = (
   host: ContractHost,
   call: ContractCall,
-  { module, prepared }: Compiled,
+  { module, prepared }: CompiledModule,
   observe: Observe | undefined
 ): ScVal => {
   host.meter.payWork(INSTANCE_WORK)
@@ -262,7 +262,7 @@ const run = (
   vm = new Vm(host, fuel, memory instanceof WebAssembly.Memory ? memory : undefined, prepared.memoryBytes)
   vm.resume()
   try {
-    const word = enter(vm, call, exports[call.fn] as Word)
+    const word = enter(vm, call, exports[call.fn] as WasmFunction)
     vm.pause()
     vm.settle()
     return resultOf(vm.whole(word))
@@ -272,7 +272,7 @@ const run = (
 }
 
 /** Runs the contract's function; errors, those of host functions included, are reported as the network reports them. */
-const enter = (vm: Vm, call: ContractCall, fn: Word): bigint => {
+const enter = (vm: Vm, call: ContractCall, fn: WasmFunction): bigint => {
   try {
     return fn(...call.args.map((arg) => vm.values.word(arg)))
   } catch (error) {

@@ -123,20 +123,20 @@ export const collectionFunctions: HostFunctions = {
   "v.d": (vm, v, x) => {
     // vec_first_index_of
     const sought = vm.whole(x)
-    const found = vm.wholes(v).findIndex((item) => compareScVal(item, sought) === 0)
-    return found < 0 ? VOID : u32(found)
+    const index = vm.wholes(v).findIndex((item) => compareScVal(item, sought) === 0)
+    return index < 0 ? VOID : u32(index)
   },
   "v.e": (vm, v, x) => {
     // vec_last_index_of
     const sought = vm.whole(x)
-    const found = vm.wholes(v).findLastIndex((item) => compareScVal(item, sought) === 0)
-    return found < 0 ? VOID : u32(found)
+    const index = vm.wholes(v).findLastIndex((item) => compareScVal(item, sought) === 0)
+    return index < 0 ? VOID : u32(index)
   },
   "v.f": (vm, v, x) => {
     // vec_binary_search: index in the low half, found above it
     const items = vm.wholes(v).map((key) => ({ key, val: VOID }))
-    const found = search(items, vm.whole(x))
-    return { type: 5, u64: found >= 0 ? (1n << 32n) | BigInt(found) : BigInt(~found) }
+    const index = search(items, vm.whole(x))
+    return { type: 5, u64: index >= 0 ? (1n << 32n) | BigInt(index) : BigInt(~index) }
   },
   "v.g": (vm, from, count) => vec(vm.readValues(vm.u32(from), vm.u32(count))), // vec_new_from_linear_memory
   "v.h": (vm, v, to, count) => {
@@ -150,22 +150,22 @@ export const collectionFunctions: HostFunctions = {
   "m.0": (vm, m, k, x) => {
     // map_put
     const [entries, key, val] = [vm.keyed(m), vm.whole(k), vm.value(x)]
-    const found = search(entries, key)
-    return mapVal(found >= 0 ? entries.with(found, { key, val }) : entries.toSpliced(~found, 0, { key, val }))
+    const index = search(entries, key)
+    return mapVal(index >= 0 ? entries.with(index, { key, val }) : entries.toSpliced(~index, 0, { key, val }))
   },
   "m.1": (vm, m, k) => {
     // map_get
     const entries = vm.keyed(m)
-    const found = entries[search(entries, vm.whole(k))]
-    if (found === undefined) throw HostError.of("Object", "MissingValue", "map key not found")
-    return found.val
+    const entry = entries[search(entries, vm.whole(k))]
+    if (entry === undefined) throw HostError.of("Object", "MissingValue", "map key not found")
+    return entry.val
   },
   "m.2": (vm, m, k) => {
     // map_del
     const entries = vm.keyed(m)
-    const found = search(entries, vm.whole(k))
-    if (found < 0) throw HostError.of("Object", "MissingValue", "map key not found")
-    return mapVal(entries.toSpliced(found, 1))
+    const index = search(entries, vm.whole(k))
+    if (index < 0) throw HostError.of("Object", "MissingValue", "map key not found")
+    return mapVal(entries.toSpliced(index, 1))
   },
   "m.3": (vm, m) => u32Word(vm.map(m).length), // map_len
   "m.4": (vm, m, k) => boolWord(search(vm.keyed(m), vm.whole(k)) >= 0), // map_has
@@ -202,13 +202,13 @@ export const collectionFunctions: HostFunctions = {
   },
   "m.c": (vm, m, keys, to, count) => {
     // sparse_map_unpack_to_linear_memory: void for a key that the map does not have
-    const found = new Map(vm.map(m).map(({ key, val }) => [latin1(symbolBytes(key)), val]))
+    const valueByName = new Map(vm.map(m).map(({ key, val }) => [latin1(symbolBytes(key)), val]))
     const names = vm.readTexts(vm.u32(keys), vm.u32(count))
     if (names.some((name, i) => i > 0 && names[i - 1]! >= name))
       throw HostError.of("Object", "InvalidInput", "keys are not in ascending order when unpacking map")
     vm.writeValues(
       vm.u32(to),
-      names.map((name) => found.get(name) ?? VOID)
+      names.map((name) => valueByName.get(name) ?? VOID)
     )
   },
 
@@ -296,9 +296,9 @@ export const collectionFunctions: HostFunctions = {
   "b.l": (vm, s) => u32Word(vm.text(s, 15).length), // symbol_len
   "b.m": (vm, s, from, count) => {
     // symbol_index_in_linear_memory
-    const found = vm.readTexts(vm.u32(from), vm.u32(count)).indexOf(latin1(vm.text(s, 15)))
-    if (found < 0) throw HostError.of("Value", "InvalidInput", "symbol not found in linear memory slices")
-    return u32Word(found)
+    const index = vm.readTexts(vm.u32(from), vm.u32(count)).indexOf(latin1(vm.text(s, 15)))
+    if (index < 0) throw HostError.of("Value", "InvalidInput", "symbol not found in linear memory slices")
+    return u32Word(index)
   },
   "b.n": (vm, s) => bytesVal(vm.text(s, 14)), // string_to_bytes
   "b.o": (vm, b) => stringOf(vm.bytes(b)) // bytes_to_string

@@ -19,7 +19,7 @@ import {
   blsG2Charged,
   bnG1Charged,
   bnG2Charged,
-  type Charged,
+  type ChargedGroup,
   invalid,
   isInSubgroup,
   isOnCurve,
@@ -45,7 +45,7 @@ const readScalars = (vm: Vm, scalars: Scalars, word: bigint): Array<bigint> => {
 }
 
 const add =
-  <F>(curve: Charged<F>) =>
+  <F>(curve: ChargedGroup<F>) =>
   (vm: Vm, p: bigint, q: bigint): ScVal => {
     const [a, b] = [vm.checked(p), vm.checked(q)]
     const [first, second] = [readPoint(vm, curve, a), readPoint(vm, curve, b)]
@@ -54,7 +54,7 @@ const add =
   }
 
 const multiply =
-  <F>(curve: Charged<F>) =>
+  <F>(curve: ChargedGroup<F>) =>
   (vm: Vm, p: bigint, s: bigint): ScVal => {
     const [at, by] = [vm.checked(p), vm.checked(s)]
     const [point, scalar] = [readMember(vm, curve, at), readScalar(vm, curve.scalars, by)]
@@ -63,7 +63,7 @@ const multiply =
   }
 
 const multiplyMany =
-  <F>(curve: Charged<F>) =>
+  <F>(curve: ChargedGroup<F>) =>
   (vm: Vm, ps: bigint, ss: bigint): ScVal => {
     vm.checked(ps)
     vm.checked(ss)
@@ -85,7 +85,7 @@ const inSubgroup =
     bool(isInSubgroup(vm, curve, readPoint(vm, curve, vm.checked(p))))
 
 const mapped =
-  <F>(curve: Charged<F>, name: CpuCostName, map: (element: F) => { readonly x: F; readonly y: F }) =>
+  <F>(curve: ChargedGroup<F>, name: CpuCostName, map: (element: F) => { readonly x: F; readonly y: F }) =>
   (vm: Vm, word: bigint): ScVal => {
     const { group, decode } = curve
     const content = readBytes(vm.checked(word))
@@ -108,7 +108,7 @@ const DOMAIN_BYTES_MAX = 255
 
 const hashed =
   <F>(
-    curve: Charged<F>,
+    curve: ChargedGroup<F>,
     name: CpuCostName,
     hash: (message: Uint8Array, options: { readonly DST: Uint8Array }) => WeierstrassPoint<F>
   ) =>

@@ -22,7 +22,7 @@ import type { Vm } from "./Vm.ts"
 export const invalid = (message: string): HostError => HostError.of("Crypto", "InvalidInput", message)
 
 /** A group with the names of its operations' costs. */
-export interface Charged<F> {
+export interface ChargedGroup<F> {
   readonly group: PointGroup<F>
   readonly decode: CpuCostName
   readonly encode: CpuCostName
@@ -38,7 +38,7 @@ export interface Charged<F> {
   readonly copies: ReadonlyArray<number>
 }
 
-export const blsG1Charged: Charged<bigint> = {
+export const blsG1Charged: ChargedGroup<bigint> = {
   group: blsG1,
   decode: "bls12381DecodeFp",
   encode: "bls12381EncodeFp",
@@ -52,7 +52,7 @@ export const blsG1Charged: Charged<bigint> = {
   copies: []
 }
 
-export const blsG2Charged: Charged<Pair> = {
+export const blsG2Charged: ChargedGroup<Pair> = {
   group: blsG2,
   decode: "bls12381DecodeFp",
   encode: "bls12381EncodeFp",
@@ -66,7 +66,7 @@ export const blsG2Charged: Charged<Pair> = {
   copies: []
 }
 
-export const bnG1Charged: Charged<bigint> = {
+export const bnG1Charged: ChargedGroup<bigint> = {
   group: bnG1,
   decode: "bn254DecodeFp",
   encode: "bn254EncodeFp",
@@ -81,7 +81,7 @@ export const bnG1Charged: Charged<bigint> = {
 }
 
 /** Points of this group only come in. */
-export const bnG2Charged: Pick<Charged<Pair>, "group" | "decode" | "onCurve" | "inSubgroup" | "copies"> = {
+export const bnG2Charged: Pick<ChargedGroup<Pair>, "group" | "decode" | "onCurve" | "inSubgroup" | "copies"> = {
   group: bnG2,
   decode: "bn254DecodeFp",
   onCurve: "bn254G2CheckPointOnCurve",
@@ -90,7 +90,7 @@ export const bnG2Charged: Pick<Charged<Pair>, "group" | "decode" | "onCurve" | "
 }
 
 /** What reading a point takes. */
-export type Readable<F> = Pick<Charged<F>, "group" | "decode" | "onCurve" | "inSubgroup" | "copies">
+export type Readable<F> = Pick<ChargedGroup<F>, "group" | "decode" | "onCurve" | "inSubgroup" | "copies">
 
 export const readCoordinates = <F>(vm: Vm, { group, decode, copies }: Readable<F>, value: ScVal): Coordinates<F> => {
   const content = readBytes(value)
@@ -141,7 +141,7 @@ export const readMembers = <F>(vm: Vm, curve: Readable<F>, word: bigint): Array<
 }
 
 /** The bytes of a point given by its affine coordinates. */
-export const writeAffine = <F>(vm: Vm, { group, encode }: Charged<F>, point: WeierstrassPoint<F>): ScVal => {
+export const writeAffine = <F>(vm: Vm, { group, encode }: ChargedGroup<F>, point: WeierstrassPoint<F>): ScVal => {
   vm.chargeEach(encode, 2 * group.elements.units)
   vm.chargeCopied(2 * group.elements.bytes)
   vm.chargeObject()
@@ -149,7 +149,7 @@ export const writeAffine = <F>(vm: Vm, { group, encode }: Charged<F>, point: Wei
   return bytes(group.write(point))
 }
 
-export const writePoint = <F>(vm: Vm, curve: Charged<F>, point: WeierstrassPoint<F>): ScVal => {
+export const writePoint = <F>(vm: Vm, curve: ChargedGroup<F>, point: WeierstrassPoint<F>): ScVal => {
   vm.charge(curve.toAffine)
   return writeAffine(vm, curve, point)
 }

@@ -98,10 +98,10 @@ const readSections = (bytes: Uint8Array): Sections => {
       continue
     }
     if (id === SectionId.start) throw new Malformed("start functions are not allowed")
-    const place = ORDER.indexOf(id)
-    if (place < 0) throw new Malformed("unknown section")
-    if (place <= reached) throw new Malformed("repeated section, or one out of order")
-    reached = place
+    const position = ORDER.indexOf(id)
+    if (position < 0) throw new Malformed("unknown section")
+    if (position <= reached) throw new Malformed("repeated section, or one out of order")
+    reached = position
     content.set(id, part)
   }
   if (environment === undefined) throw new Malformed("contract missing environment interface version", "InvalidInput")

@@ -14,8 +14,8 @@ interface Call {
   readonly result: ScVal
 }
 
-const argument = ({ vm, args }: Call, place: number): ScVal => vm.values.value(args[place]!)
-const number = ({ vm, args }: Call, place: number): number => vm.u32(args[place]!)
+const argument = ({ vm, args }: Call, index: number): ScVal => vm.values.value(args[index]!)
+const number = ({ vm, args }: Call, index: number): number => vm.u32(args[index]!)
 
 const remadeList = ({ sizes, result }: Call): number => sizes.list(HANDLE_BYTES * itemsOf(result).length)
 const remadeBytes = ({ sizes, result }: Call): number => sizes.list(lengthOf(result))
@@ -35,9 +35,9 @@ const scanned = (call: Call): number => {
 }
 
 const copiedOut =
-  (place: number) =>
+  (index: number) =>
   (call: Call): number =>
-    call.sizes.copied(number(call, place))
+    call.sizes.copied(number(call, index))
 
 const readIn = (call: Call): number => call.sizes.list(number(call, 1))
 

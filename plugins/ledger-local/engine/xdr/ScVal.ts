@@ -16,8 +16,8 @@ const SYMBOLS_MAX = 1024
 
 /** A symbol value; the same object for the same short text. */
 export const sym = (text: string): Extract<ScVal, { type: 15 }> => {
-  const known = symbols.get(text)
-  if (known !== undefined) return known
+  const cachedSymbol = symbols.get(text)
+  if (cachedSymbol !== undefined) return cachedSymbol
   const made = { type: 15, sym: xdrText(text) } as const
   if (symbols.size < SYMBOLS_MAX) symbols.set(text, made)
   return made

@@ -60,8 +60,8 @@ const sum = (value: Nesting): DeepSize => {
  */
 export const deepSize = (value: ScVal): DeepSize => {
   if (!isNesting(value)) return sizeOfPlain(value)
-  const known = sizes.get(value)
-  if (known !== undefined) return known
+  const cachedSize = sizes.get(value)
+  if (cachedSize !== undefined) return cachedSize
   const pending: Array<Nesting> = [value]
   for (let next = pending.at(-1); next !== undefined; next = pending.at(-1)) {
     const before = pending.length

@@ -8,7 +8,7 @@ import { keyOfEntry, keyString, type KeyString, ttlKeyString } from "../../engin
 import { Store } from "../../engine/state/Store.ts"
 import { codec, fromLatin1, latin1, type LedgerEntry } from "../../engine/xdr/Xdr.ts"
 import { fromBase64, toBase64 } from "../text.ts"
-import { type Fetched, fetchEntries } from "./fetchEntries.ts"
+import { type FetchedEntry, fetchEntries } from "./fetchEntries.ts"
 import { forkedAtOf, Origin, readOrigin } from "./readOrigin.ts"
 import { Upstream, type UpstreamFailed, upstreamFailed } from "./Upstream.ts"
 import { privateFolder } from "../privateFolder.ts"
@@ -44,7 +44,7 @@ const entryText = (entry: LedgerEntry): string => toBase64(codec.LedgerEntry.enc
 const entryOf = (text: string | undefined): LedgerEntry | undefined =>
   text === undefined ? undefined : codec.LedgerEntry.decode(fromBase64(text)!)
 
-const lineOf = ({ entry, key, ttl }: Fetched): string =>
+const lineOf = ({ entry, key, ttl }: FetchedEntry): string =>
   `${JSON.stringify({
     key: toBase64(fromLatin1(key)),
     ...(entry === undefined ? {} : { entry: entryText(entry) }),
@@ -52,7 +52,7 @@ const lineOf = ({ entry, key, ttl }: Fetched): string =>
   })}\n`
 
 /** Decodes a line; undefined when it cannot be read or contradicts itself. */
-const fetchedOf = (text: string): Fetched | undefined => {
+const fetchedOf = (text: string): FetchedEntry | undefined => {
   const line = Option.getOrUndefined(readLine(text))
   if (line === undefined) return undefined
   try {
@@ -87,19 +87,19 @@ const read = Effect.fnUntraced(function* (file: string) {
   return { origin, fetched }
 })
 
-const note = (crypto: EngineCrypto, root: Store, { entry, key, ttl }: Fetched): void => {
+const note = (crypto: EngineCrypto, root: Store, { entry, key, ttl }: FetchedEntry): void => {
   root.learn(key, entry)
   root.learn(ttlKeyString(crypto, key), ttl)
 }
 
-interface Opened {
+interface OpenFork {
   readonly origin: Origin
-  readonly fetched: ReadonlyArray<Fetched>
+  readonly fetched: ReadonlyArray<FetchedEntry>
   /** Stores the fetched entries. */
-  readonly keep: (fetched: ReadonlyArray<Fetched>) => Effect.Effect<void>
+  readonly keep: (fetched: ReadonlyArray<FetchedEntry>) => Effect.Effect<void>
 }
 
-const inMemory: Effect.Effect<Opened, UpstreamFailed, Upstream> = Effect.map(readOrigin, (origin) => ({
+const inMemory: Effect.Effect<OpenFork, UpstreamFailed, Upstream> = Effect.map(readOrigin, (origin) => ({
   origin,
   fetched: [],
   keep: () => Effect.void
@@ -116,7 +116,7 @@ const inFolder = Effect.fnUntraced(function* (folder: string) {
     return yield* new ForkRefused({ message: `${folder} holds a ledger that is not a fork` })
   const { fetched, origin } = isThere ? yield* read(file) : { origin: yield* readOrigin, fetched: [] }
   if (!isThere) yield* files.writeFileString(file, `${JSON.stringify(origin)}\n`, { mode: 0o600 })
-  const keep: Opened["keep"] = (more) =>
+  const keep: OpenFork["keep"] = (more) =>
     Effect.orDie(files.writeFileString(file, more.map(lineOf).join(""), { flag: "a" }))
   return { origin, fetched, keep }
 })

@@ -23,15 +23,16 @@ const keyOf = ({ key }: Signer): Uint8Array => (key.type === 0 ? key.ed25519 : n
 
 /** The account with another signer, whose reserve is not required. */
 const withSigner = (account: AccountEntry, signer: Signer): AccountEntry => {
-  const place = account.signers.filter(
+  const position = account.signers.filter(
     (one) => one.key.type === 0 && compareBytes(keyOf(one), keyOf(signer)) < 0
   ).length
   const { ext } = account
-  const sponsors = ext.v === 1 && ext.v1.ext.v === 2 ? ext.v1.ext.v2.signerSponsoringIDs.toSpliced(place, 0, null) : []
+  const sponsors =
+    ext.v === 1 && ext.v1.ext.v === 2 ? ext.v1.ext.v2.signerSponsoringIDs.toSpliced(position, 0, null) : []
   return {
     ...account,
     numSubEntries: account.numSubEntries + 1,
-    signers: account.signers.toSpliced(place, 0, signer),
+    signers: account.signers.toSpliced(position, 0, signer),
     ext:
       ext.v === 1 && ext.v1.ext.v === 2
         ? { v: 1, v1: { ...ext.v1, ext: { v: 2, v2: { ...ext.v1.ext.v2, signerSponsoringIDs: sponsors } } } }

@@ -34,7 +34,7 @@ export interface ForkedAt {
 }
 
 /** A key's fetched result: its entry and that entry's time to live, or its absence. */
-export interface Fetched {
+export interface FetchedEntry {
   readonly key: KeyString
   readonly entry: LedgerEntry | undefined
   readonly ttl: LedgerEntry | undefined
@@ -69,7 +69,7 @@ const bytesOf = (text: string): Uint8Array => {
   return bytes
 }
 
-const readItem = (crypto: EngineCrypto, at: ForkedAt, item: typeof Item.Type): Fetched => {
+const readItem = (crypto: EngineCrypto, at: ForkedAt, item: typeof Item.Type): FetchedEntry => {
   const entry: LedgerEntry = {
     lastModifiedLedgerSeq: item.lastModifiedLedgerSeq,
     data: codecs.LedgerEntryData.decode(bytesOf(item.xdr)),
@@ -108,7 +108,7 @@ const ask = Effect.fnUntraced(function* (crypto: EngineCrypto, at: ForkedAt, key
       ),
     catch: () => upstreamFailed("an entry that it gave cannot be read")
   })
-  return keys.map((key): Fetched => found.get(key) ?? { key, entry: undefined, ttl: undefined })
+  return keys.map((key): FetchedEntry => found.get(key) ?? { key, entry: undefined, ttl: undefined })
 })
 
 /** The forked network's entries under these keys, in their order. */
@@ -117,7 +117,7 @@ export const fetchEntries = Effect.fnUntraced(function* (
   at: ForkedAt,
   keys: ReadonlyArray<KeyString>
 ) {
-  const fetched: Array<Fetched> = []
+  const fetched: Array<FetchedEntry> = []
   for (let i = 0; i < keys.length; i += KEYS_MAX) fetched.push(...(yield* ask(crypto, at, keys.slice(i, i + KEYS_MAX))))
   return fetched
 })

@@ -8,7 +8,7 @@ import { equalBytes } from "../../engine/xdr/Xdr.ts"
 import type { ApplyContext } from "../Context.ts"
 import { Txn } from "../Txn.ts"
 import type { ClaimAtom } from "../Wire.ts"
-import { adjustedAmount, exchange, type Exchanged, least, type Rounding } from "./exchangeAmounts.ts"
+import { adjustedAmount, exchange, type ExchangedAmounts, least, type Rounding } from "./exchangeAmounts.ts"
 import { addToBalance, buyableMax, sellableMax } from "./Holding.ts"
 import { acquire, bookOf, eraseOffer, isFrozen, offerKey, putOffer, release, sameAsset } from "./Offers.ts"
 import { type Swap, swapReceiving, swapSending } from "./poolAmounts.ts"
@@ -36,7 +36,7 @@ export interface Trade {
  */
 export type Ending = "done" | "partial" | "tooDear" | "self" | "tooMany"
 
-export interface Traded {
+export interface TradeResult {
   readonly ending: Ending
   readonly sent: bigint
   readonly received: bigint
@@ -57,7 +57,7 @@ const take = (
   offer: OfferEntry,
   sendMax: bigint,
   receiveMax: bigint
-): Exchanged & { readonly isGone: boolean } => {
+): ExchangedAmounts & { readonly isGone: boolean } => {
   const { txn } = context
   const { sellerId, offerId, selling, buying, price } = offer
   txn.load(offerKey(sellerId, offerId))
@@ -83,16 +83,19 @@ const take = (
   return { ...exchanged, isGone: rest === 0n }
 }
 
-const claimOf = ({ sellerId, offerId, selling, buying }: OfferEntry, { received, sent }: Exchanged): ClaimAtom => ({
+const claimOf = (
+  { sellerId, offerId, selling, buying }: OfferEntry,
+  { received, sent }: ExchangedAmounts
+): ClaimAtom => ({
   type: 1,
   orderBook: { sellerId, offerId, assetSold: selling, amountSold: received, assetBought: buying, amountBought: sent }
 })
 
 /** Trades only through the book. */
-const convertByBook = (context: ApplyContext, trade: Trade): Traded => {
+const convertByBook = (context: ApplyContext, trade: Trade): TradeResult => {
   const claims: Array<ClaimAtom> = []
   let [sent, received] = [0n, 0n]
-  const ended = (ending: Ending): Traded => ({ ending, sent, received, claims, work: claims.length })
+  const ended = (ending: Ending): TradeResult => ({ ending, sent, received, claims, work: claims.length })
   if (trade.sendMax <= 0n || trade.receiveMax <= 0n) return ended("done")
   if (trade.offersMax === 0) return ended("tooMany")
   for (const offer of bookOf(context, trade.receive, trade.send)) {
@@ -148,7 +151,7 @@ const throughPool = (context: ApplyContext, trade: Trade, id: Uint8Array, { sent
 const TRIED_OFFERS_COUNT_SINCE = 27
 
 /** Trades until an amount is reached, by the book or by the pair's pool, whichever gives more; the pool when equal. */
-export const convert = (context: ApplyContext, trade: Trade): Traded => {
+export const convert = (context: ApplyContext, trade: Trade): TradeResult => {
   if (trade.rounding === "normal") return convertByBook(context, trade)
   const id = poolIdOfPair(context.ledger, trade.send, trade.receive)
   const swap = swapBy(context, trade, id)

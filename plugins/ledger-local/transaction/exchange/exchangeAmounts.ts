@@ -13,7 +13,7 @@ export interface Price {
 export type Rounding = "normal" | "strictReceive" | "strictSend"
 
 /** The taker sends `sent` of the asset that the offer buys and receives `received` of the asset that it sells. */
-export interface Exchanged {
+export interface ExchangedAmounts {
   readonly received: bigint
   readonly sent: bigint
   /** True when the offer was worth more, and stays with the rest. */
@@ -34,7 +34,7 @@ const floor = (a: bigint, b: bigint): bigint => a / b
 const ceil = (a: bigint, b: bigint): bigint => (a + b - 1n) / b
 
 /** The amounts without the bound on rounding, which is how the liabilities of an offer are counted. */
-export const rawExchange = (price: Price, bounds: Bounds, rounding: Rounding): Exchanged => {
+export const rawExchange = (price: Price, bounds: Bounds, rounding: Rounding): ExchangedAmounts => {
   const [n, d] = [BigInt(price.n), BigInt(price.d)]
   const offerWorth = least(bounds.offerSellsMax * n, bounds.offerBuysMax * d)
   const takerWorth = least(bounds.takerSendsMax * d, bounds.takerReceivesMax * n)
@@ -62,7 +62,7 @@ export const rawExchange = (price: Price, bounds: Bounds, rounding: Rounding): E
 }
 
 /** True when neither side is more than one percent worse off than at the exact price. */
-const isFair = ({ n, d }: Price, { received, sent }: Exchanged): boolean => {
+const isFair = ({ n, d }: Price, { received, sent }: ExchangedAmounts): boolean => {
   const [asked, paid] = [BigInt(n) * received, BigInt(d) * sent]
   const error = paid > asked ? paid - asked : asked - paid
   return 100n * error <= asked
@@ -72,7 +72,7 @@ const isFair = ({ n, d }: Price, { received, sent }: Exchanged): boolean => {
  * The exchanged amounts; undefined, when rounding would take more than one percent from either side of an ordinary
  * trade.
  */
-export const exchange = (price: Price, bounds: Bounds, rounding: Rounding): Exchanged => {
+export const exchange = (price: Price, bounds: Bounds, rounding: Rounding): ExchangedAmounts => {
   const raw = rawExchange(price, bounds, rounding)
   const none = { received: 0n, sent: 0n, offerStays: raw.offerStays }
   if (raw.received === 0n || raw.sent === 0n) return rounding === "strictSend" ? raw : none

@@ -48,11 +48,11 @@ export const createClaimableBalance: OperationRules<14> = {
     const debited = debit(context, source, asset, amount)
     if (debited !== 0) return result(ofDebit.get(debited)!)
     const balanceId = createdBalanceId(context)
-    const kept = claimants.map(({ v0 }) => ({
+    const storedClaimants = claimants.map(({ v0 }) => ({
       type: 0 as const,
       v0: { ...v0, predicate: withAbsoluteTimes(v0.predicate, ledger.closeTime) }
     }))
-    const balance = { balanceId, claimants: kept, asset, amount }
+    const balance = { balanceId, claimants: storedClaimants, asset, amount }
     const entry = balanceEntry(txn.ledgerSeq, balance, isClawbackEnabled(context, asset))
     const outcome = createBalance(context, source, entry)
     if (outcome !== "ok") return reserveFailure(outcome, result(Code.lowReserve))

@@ -6,7 +6,7 @@ import { entrySizeBytes } from "../../engine/state/entrySize.ts"
 import { hasTtl, keyString, type KeyString, ttlEntry, ttlHash, ttlKeyString } from "../../engine/state/LedgerKeys.ts"
 import type { DiagnosticEvent, LedgerEntry, LedgerKey } from "../../engine/xdr/Xdr.ts"
 import type { ApplyContext, LedgerContext } from "../Context.ts"
-import type { Restored } from "../Txn.ts"
+import type { RestoredEntry } from "../Txn.ts"
 import { exceeded } from "./operationDiagnostics.ts"
 
 export const isPersistent = (key: LedgerKey): boolean =>
@@ -68,7 +68,7 @@ export const restore = (context: ApplyContext, key: LedgerKey, entry: LedgerEntr
   if (rewritten || evicted === undefined) txn.store.set(id, stamped)
   txn.store.set(ttlId, ttl)
   const asBefore = evicted === undefined ? ttl : { ...evicted, lastModifiedLedgerSeq: ledger.ledgerSeq }
-  const note = (name: KeyString, value: Restored): Map<KeyString, Restored> => restored.set(name, value)
+  const note = (name: KeyString, value: RestoredEntry): Map<KeyString, RestoredEntry> => restored.set(name, value)
   note(id, { unchanged: shown, changed: shown })
   note(ttlId, { unchanged: ttl, changed: asBefore })
 }

@@ -32,7 +32,7 @@ const OfferEffect = { created: 0, updated: 1, deleted: 2 } as const
 type OfferOperation = 3 | 4 | 12
 
 /** The three operations in one form. */
-interface Wish {
+interface OfferRequest {
   readonly type: OfferOperation
   readonly selling: OfferEntry["selling"]
   readonly buying: OfferEntry["buying"]
@@ -45,7 +45,7 @@ interface Wish {
   readonly isPassive: boolean
 }
 
-const wishOf = (body: BodyOf<3> | BodyOf<4> | BodyOf<12>): Wish => {
+const wishOf = (body: BodyOf<3> | BodyOf<4> | BodyOf<12>): OfferRequest => {
   switch (body.type) {
     case OperationType.manageSellOffer:
       return { type: 3, ...body.manageSellOfferOp, isBuying: false, isPassive: false }
@@ -65,7 +65,7 @@ const wishOf = (body: BodyOf<3> | BodyOf<4> | BodyOf<12>): Wish => {
   }
 }
 
-const isMalformed = ({ selling, buying, amount, price, offerId }: Wish): boolean =>
+const isMalformed = ({ selling, buying, amount, price, offerId }: OfferRequest): boolean =>
   !isAssetValid(selling) ||
   !isAssetValid(buying) ||
   sameAsset(selling, buying) ||
@@ -76,7 +76,7 @@ const isMalformed = ({ selling, buying, amount, price, offerId }: Wish): boolean
   offerId < 0n
 
 /** The trustlines' first objection; 0 when there is none. */
-const trustProblem = ({ txn, source }: ApplyContext, { selling, buying }: Wish): number => {
+const trustProblem = ({ txn, source }: ApplyContext, { selling, buying }: OfferRequest): number => {
   if (selling.type !== AssetType.native && !isIssuer(source, selling)) {
     const line = txn.peekTrustLine(source, selling)
     if (line === undefined) return Code.sellNoTrust
@@ -91,7 +91,7 @@ const trustProblem = ({ txn, source }: ApplyContext, { selling, buying }: Wish):
   return 0
 }
 
-const offerFrom = (wish: Wish, seller: OfferEntry["sellerId"], amount: bigint, flags: number): OfferEntry => ({
+const offerFrom = (wish: OfferRequest, seller: OfferEntry["sellerId"], amount: bigint, flags: number): OfferEntry => ({
   sellerId: seller,
   offerId: wish.offerId,
   selling: wish.selling,
@@ -109,7 +109,7 @@ interface Slot {
 }
 
 /** Takes the old offer out, or the reserve of a new one. */
-const takeSlot = (context: ApplyContext, wish: Wish): Slot | OperationResult => {
+const takeSlot = (context: ApplyContext, wish: OfferRequest): Slot | OperationResult => {
   const { txn, source } = context
   const key = offerKey(source, wish.offerId)
   if (wish.offerId !== 0n) {
@@ -139,7 +139,7 @@ const endings: Readonly<Partial<Record<Ending, (type: OfferOperation) => Operati
 }
 
 /** Takes the book's offers at this price; returns the claims, and the amount that is left to offer. */
-const trade = (context: ApplyContext, wish: Wish, isPassive: boolean) => {
+const trade = (context: ApplyContext, wish: OfferRequest, isPassive: boolean) => {
   const { source } = context
   const { selling, buying, price } = wish
   const promised = wish.isBuying ? liabilitiesOfBuying(price, wish.amount) : liabilitiesOf(price, wish.amount)

@@ -8,7 +8,7 @@ import { INT64_MAX } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
 import { isIssuer } from "../ClassicEvents.ts"
 import { type ApplyContext, inner, outer, type OperationRules } from "../Context.ts"
-import { convert, OFFERS_MAX, type Traded } from "../exchange/convert.ts"
+import { convert, OFFERS_MAX, type TradeResult } from "../exchange/convert.ts"
 import type { Rounding } from "../exchange/exchangeAmounts.ts"
 import { sameAsset } from "../exchange/Offers.ts"
 import { accountOf } from "../Frame.ts"
@@ -34,7 +34,7 @@ const traverse = (
   leg: Leg,
   rounding: Rounding,
   worked: number
-): Traded | OperationResult => {
+): TradeResult | OperationResult => {
   const traded = convert(context, {
     ...leg,
     trader: context.source,
