@@ -52,8 +52,8 @@ export class Settings extends Context.Service<
       Effect.gen(function* () {
         const declarations = declared()
         for (const key of Object.keys(source.tree)) {
-          if (known.sections.has(key) || known.isPartial === true) continue
-          const meant = suggestionSuffix(key, known.sections.keys())
+          if (declarations.sections.has(key) || declarations.isPartial === true) continue
+          const meant = suggestionSuffix(key, declarations.sections.keys())
           return yield* new SettingsRefused({ path: key, message: `no such section${meant}` })
         }
         return makeSettings(source, declarations, (name) => declarations.sections.has(name))

@@ -13,7 +13,7 @@ export const gather = (
     readonly settings?: ReadonlyArray<Declaration>
     readonly isMissing?: true
   }>
-): Declared => {
+): Declarations => {
   const sections = new Map<string, Section<unknown>>()
   const networkKeys: Array<NetworkKeys<unknown>> = []
   for (const { id, settings = [] } of plugins) {

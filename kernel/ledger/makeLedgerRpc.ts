@@ -232,7 +232,7 @@ const makeEntries = ({ ask, askWhich }: Pick<Endpoints, "ask" | "askWhich">) => 
       const data = decodeWith(xdr.LedgerEntryData.schema, entry.xdr)
       const account = data === undefined ? undefined : readAccount(data)
       if (account === undefined) return yield* contradiction("getLedgerEntries", "an entry that is not an account")
-      found.set(account.address, account)
+      byAddress.set(account.address, account)
     }
     return { latestLedger: answer.latestLedger, accounts: byAddress }
   })

@@ -122,7 +122,7 @@ export const layer = Layer.effectDiscard(
     const unknown = Object.keys(others).find((name) => !drafts.some((profile) => profile.name === name))
     if (unknown !== undefined)
       return yield* Effect.die(new Error(`upto_profiles names ${unknown}; known: ${drafts.map(({ name }) => name)}`))
-    const offered: readonly [Offered, ...ReadonlyArray<Offered>] = [
+    const offered: readonly [OfferedContract, ...ReadonlyArray<OfferedContract>] = [
       { contract, profile: tollkeeper },
       ...drafts.flatMap((profile) => {
         const of = others[profile.name]

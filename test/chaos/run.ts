@@ -144,13 +144,13 @@ interface PaymentKind {
 }
 
 /** When a success was received, by `performance.now`, and from which replica. */
-interface Given {
+interface ReceivedSuccess {
   readonly slot: string
   readonly at: number
 }
 
 /** A payment with an outcome for its caller: the request, and the reported transaction. */
-interface Paid extends Asked {
+interface Paid extends PaymentKind {
   readonly body: unknown
   readonly given: Array<ReceivedSuccess>
   /** Requests that had no answer. */
@@ -190,7 +190,7 @@ const isTransient = ({ errorReason }: any): boolean =>
   ].includes(errorReason)
 
 /** A signed payment, and the amount to settle. */
-const signed = async (number: number, { kind, scheme }: Asked, seller: string) => {
+const signed = async (number: number, { kind, scheme }: PaymentKind, seller: string) => {
   const id = `chaos-payment-${String(number).padStart(8, "0")}`
   const extensions = kind === "without" ? {} : { "payment-identifier": { info: { required: true, id } } }
   const common = { rpc, payer: random.pick(buyers), payTo: seller, maxTimeoutSeconds: 300, extensions }

@@ -10,7 +10,7 @@ export interface Request {
 }
 
 /** Items of a ledger that valid requests refer to. */
-export interface Known {
+export interface LedgerSample {
   readonly envelopes: ReadonlyArray<string>
   readonly hashes: ReadonlyArray<string>
   readonly keys: ReadonlyArray<string>
@@ -142,7 +142,7 @@ const changed = (value: unknown, dice: Dice): unknown => {
 }
 
 /** A request; one in eight is valid. */
-export const rpcRequest = (known: Known, dice: Dice): unknown => {
+export const rpcRequest = (known: LedgerSample, dice: Dice): unknown => {
   const [method, make] = dice.pick([...methods])
   let params: unknown = make(known, dice)
   if (dice.onceIn(4)) params = { ...(params as object), xdrFormat: dice.pick(["json", "base64"]) }

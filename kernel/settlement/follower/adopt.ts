@@ -141,7 +141,7 @@ const makePollUp = Effect.gen(function* () {
     if (where._tag === "Unknown" && expired?.isAlive === true) return "Alive" as UseEvidence
     // The node that refused it as spent had more ledgers than this one.
     if (where._tag === "Unknown") return yield* unknown("the node does not show yet where the authorization was used")
-    if (where._tag !== "Search") return where._tag satisfies Use as Shown
+    if (where._tag !== "Search") return where._tag satisfies Use as UseEvidence
     const { fromLedger, isWhole, toLedger } = where
     let next = Math.max(fromLedger, begun.scannedTo + 1)
     while (next <= toLedger) {

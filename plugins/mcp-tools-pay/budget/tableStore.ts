@@ -34,7 +34,7 @@ const withReceipts = (all: ReadonlyArray<Reservation>, agent: string) =>
     .slice(0, receiptsMax)
 
 /** Storage of a table: its rows, the data stored separately, and a lock that serializes the steps of all processes. */
-interface Place {
+interface TableStorage {
   readonly load: Effect.Effect<ReadonlyArray<Reservation>, BudgetUnavailable>
   readonly save: (table: ReadonlyArray<Reservation>) => Effect.Effect<void, BudgetUnavailable>
   readonly inTurn: <A>(step: Effect.Effect<A, BudgetUnavailable>) => Effect.Effect<A, BudgetUnavailable>
