@@ -172,7 +172,7 @@ export interface Deletion {
 export const planReset = Effect.fnUntraced(function* (folder: string) {
   if (!existsSync(folder)) return undefined
   const refuse = (message: string) => new StateRefused({ message })
-  if (!statSync(folder).isDirectory()) return yield* refuse(`${folder} is no folder; name one with --state DIR`)
+  if (!statSync(folder).isDirectory()) return yield* refuse(`${folder} is not a folder; name one with --state DIR`)
   const entries = (yield* attempt(`${folder} cannot be read`, () => readdirSync(folder))).filter(
     (name) => name !== keptActsFile
   )

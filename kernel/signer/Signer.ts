@@ -367,7 +367,7 @@ const sponsorError = (operation: Operation, vault: Accounts, signing: Array<stri
       signing.push(chore.account)
       return isChannelOfOurs(vault, chore.account) && chore.into === vault.sponsor
         ? undefined
-        : "a merge that is not of a channel into the sponsor"
+        : "a merge other than of a channel into the sponsor"
     case "Drain":
       signing.push(chore.account)
       return vault.formerSponsors.includes(chore.account) ? undefined : "a payment of an account that is in use"

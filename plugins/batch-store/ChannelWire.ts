@@ -116,9 +116,7 @@ export const Policy = Schema.Struct({
 
 export const Authorizing = Schema.Struct({ network })
 export const AuthorizerAnswer = Schema.Struct({
-  receiverAuthorizer: key(
-    "The store's key for the caller: it keeps channels that name it, and allows their claims and refunds."
-  )
+  receiverAuthorizer: key("The store's key for the caller: it authorizes claims and refunds of channels that use it.")
 }).annotate({ identifier: "BatchAuthorizer" })
 
 export const Refund = Schema.Struct({

@@ -46,7 +46,7 @@ const limited = (what: string) =>
 const full = limited("channels (batch_store.channels_per_key_max)")
 const invalid = (...details: ReadonlyArray<string>) => json({ error: "invalid_request", details }, { status: 400 })
 /** A record must stay claimable, so a voucher that the ledger would refuse never replaces a valid one. */
-const unverified = invalid("voucher: not of this channel, or not signed by its payerAuthorizer")
+const unverified = invalid("voucher: not for this channel, or not signed by its payerAuthorizer")
 /** Another store may sell on the same channel: only its authorizer shows which one keeps it. */
 const elsewhere = conflict(
   "the channel's receiverAuthorizer is not this store's key for the caller: another store or the seller keeps it"

@@ -51,4 +51,4 @@ export const acts = Command.make(
         ? recorded
         : Effect.catchTag(recorded, ["NeverStarted", "DatabaseRefused"], () => Effect.void)
     })
-).pipe(Command.withDescription("What operators did: who, when, why, and what it changed"))
+).pipe(Command.withDescription("List operator actions: who, when, why, and what changed"))

@@ -163,7 +163,7 @@ const seal = Command.make(
     yield* kept(state, { action: "seal", subject: out, reason })(
       Effect.mapError(
         (yield* FileSystem.FileSystem).writeFileString(out, text, { mode: 0o600, flag: "wx" }),
-        () => new SealRefused({ message: `${out} is there already, or cannot be written; choose another file` })
+        () => new SealRefused({ message: `${out} already exists, or cannot be written; choose another file` })
       )
     )
     const sealed = seeds.sponsor.length + seeds.channels.length

@@ -38,7 +38,7 @@ const resolve = Command.make(
         Effect.filterOrFail(
           resolveHold(id, outcome),
           (isResolved) => isResolved,
-          () => ({ _tag: "ResolveRefused", message: `${id} is not held, or nothing of it was signed` }) as const
+          () => ({ _tag: "ResolveRefused", message: `${id} is not held, or it was not signed` }) as const
         )
       )
       yield* answer(json, { id, outcome }, [`${id} is ${outcome}`])

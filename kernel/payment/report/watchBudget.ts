@@ -67,14 +67,14 @@ export const watchBudget = Effect.gen(function* () {
   const narrow = narrowDisk(yield* Database, limits.sponsoredPerDayStroopsMax / usualStroops)
   const sponsor = yield* Sponsor
   const covered = () =>
-    `${limits.sponsoredPerDayStroopsMax / usualStroops} payments a day at least are paid for, ` +
-    `${limits.sponsoredPerPrincipalPerDayStroopsMax / usualStroops} of one key (tollkeeper budget)`
+    `at least ${limits.sponsoredPerDayStroopsMax / usualStroops} payments a day are sponsored, ` +
+    `${limits.sponsoredPerPrincipalPerDayStroopsMax / usualStroops} per key (tollkeeper budget)`
   yield* greeting.add(
     Effect.gen(function* () {
       // While nothing can be recorded (a full disk), we promise nothing.
       const unwritable = yield* sponsor.unrecordable
       const why = Option.isSome(unwritable) ? unwritable : yield* sponsor.unfunded
-      const where = Option.match(why, { onNone: covered, onSome: (why) => `no payment is paid for: ${why}` })
+      const where = Option.match(why, { onNone: covered, onSome: (why) => `no payment is sponsored: ${why}` })
       return { label: "fees", where: [where, ...(Option.isSome(why) ? [] : yield* narrow)] }
     })
   )

@@ -37,8 +37,8 @@ const refused = (share: Share, good: string): Recorded =>
     : share === "payer_used_up"
       ? unavailable(`today's ${good} are used up`)
       : share === "hour_used_up"
-        ? awaitsOrigin("what one payer may list in an hour by payments that are only verified is used up")
-        : awaitsOrigin(`what may be claimed of the origin in a day, ${good}, is used up`)
+        ? awaitsOrigin("one payer's hourly limit of listings by payments that are only verified is used up")
+        : awaitsOrigin(`the origin's daily limit of claims, ${good}, is used up`)
 
 export class FirstListings extends Context.Service<
   FirstListings,
