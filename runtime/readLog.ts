@@ -234,8 +234,9 @@ const readNodes = Effect.gen(function* () {
 })
 
 /**
- * Reads the log from the database; with `copy`, compares what was published with it. Whatever grows meanwhile is read
- * after what it is compared with: the copy before the database, ended settlements, checkpoints and maps before the leaves.
+ * Reads the log from the database; with `copy`, compares the published copy with it. To tolerate growth, each part is
+ * read after the part that it must contain: the copy before the database, and ended settlements, checkpoints and maps
+ * before the leaves.
  */
 export const readLog = Effect.fn("audit.readLog")(function* (copy: string | undefined) {
   const sql = yield* SqlClient.SqlClient

@@ -12,6 +12,7 @@ import { Vocabulary } from "./Vocabulary.ts"
 import { withoutMark } from "./languages.ts"
 import { commonShareOf } from "./commonWords.ts"
 import { evidenceOf, fullEvidence, isMedium } from "./evidence.ts"
+import { type Absent, measureQuery } from "./measureQuery.ts"
 import { relationsOf } from "./relations.ts"
 import { translationsOf } from "./translations.ts"
 import { queryWords } from "./words.ts"
@@ -160,7 +161,6 @@ const withAlike = (term: Term, alike: SimilarTerm | undefined): Term =>
 
 /** Weight of a phrase's topic, as a share of a query word's; and the missing weight of a word that a topic explains. */
 const aboutShare = 0.3
-const explainedShare = 0.5
 
 /** Weight of a translated word, as a share of a query word's. */
 const translatedShare = 0.7
@@ -224,36 +224,6 @@ const makeApart = (vocabulary: Vocabulary["Service"]) =>
     }
     return words.flatMap((word): ReadonlyArray<string> => parts.get(word) ?? [word])
   })
-
-/** A word of the query that no document holds. */
-interface Absent {
-  readonly weight: number
-  /** The weight of its similar words. */
-  readonly like: number
-  /** By the topic of a phrase. */
-  readonly isExplained: boolean
-  /** Documents hold a similar spelling. */
-  readonly isGuessed: boolean
-}
-
-/** What a similar spelling or a topic supports of a word that no document holds. */
-const supportedShare = 0.5
-
-const measuresOf = (
-  direct: ReadonlyArray<Term>,
-  absent: ReadonlyArray<Absent>,
-  translated: number
-): Pick<ReadQuery, "covered" | "mass" | "supported"> => {
-  const held = direct.reduce((sum, { weight }) => sum + weight, 0)
-  const missing = absent.reduce((sum, one) => sum + one.weight * (one.isExplained ? explainedShare : 1), 0)
-  const supports = absent.map(({ isExplained, isGuessed, like, weight }) =>
-    Math.max(Math.min(weight, like), isExplained || isGuessed ? supportedShare * weight : 0)
-  )
-  const mass = translated + held + missing
-  const shareOf = (part: number) => Math.min(1, part / Math.max(mass, Number.EPSILON))
-  const supported = supports.reduce((sum, one) => sum + one, held + translated)
-  return { mass, covered: shareOf(held), supported: shareOf(supported) }
-}
 
 /** The topics of a query's phrases, as far as documents hold them, and the words that they explain. */
 const makeAboutOf = (vocabulary: Vocabulary["Service"]) =>
@@ -385,7 +355,7 @@ export class QueryReader extends Context.Service<
           related: terms.length === 0 ? [] : related,
           phrase: phraseOf(readings.slice(0, words.length), weightOf),
           discriminative: discriminativeOf(known, weightOf, state),
-          ...measuresOf(direct, absent, translated.mass)
+          ...measureQuery(direct, absent, translated.mass)
         }
       }, withSpanIfSampled("readQuery"))
 

@@ -315,9 +315,7 @@ describe("the log by now", () => {
     // The log is still signed with the retired key, by a thief or with a lying document. Its entries show which key is
     // right.
     await writeLog(join(place, "log/1"), log, entries)
-    await expect(verifyKept(await answer(), { ...asked, log: place })).rejects.toThrow(
-      "does not say that it is in force"
-    )
+    await expect(verifyKept(await answer(), { ...asked, log: place })).rejects.toThrow("does not list it as in force")
     const said = [...entries, keyEntryOf("announced", log, 0)]
     await writeLog(join(place, "log/1"), log, said)
     await verifyKept(await answer(), { ...asked, log: place })
@@ -325,7 +323,7 @@ describe("the log by now", () => {
     await writeLog(join(place, "log/1"), log, over)
     const unsaid = { did: await put("silent.json", didDocument(methodOf(key), methodOf(log), methodOf(next))) }
     for (const one of [asked, unsaid])
-      await expect(verifyKept(await answer(), { ...one, log: place })).rejects.toThrow("does not say that it is in")
+      await expect(verifyKept(await answer(), { ...one, log: place })).rejects.toThrow("does not list it as in force")
     await writeLog(join(place, "log/1"), next, over)
     for (const one of [asked, unsaid]) await verifyKept(await answer(), { ...one, log: place })
   })

@@ -46,7 +46,7 @@ const documentOf = async (issuer: string, pasted: string): Promise<any> => {
   return own.body
 }
 
-/** A transaction's hash stands for the receipt that this facilitator has of it. */
+/** A transaction's hash is replaced by the facilitator's receipt of that transaction. */
 const receiptOf = async (text: string): Promise<string> => {
   const hash = text.trim().replace(/^0x/i, "").toLowerCase()
   if (!/^[0-9a-f]{64}$/.test(hash)) return text.slice(0, textMax)

@@ -57,8 +57,8 @@ describe("events of a contract", () => {
         [[{ latestLedger: 105, cursor: "c", events: full }], /more events/],
         [[{ latestLedger: 105, events: [item(98)] }], /not asked for/],
         [[{ latestLedger: 105, events: [item(100, { contractId: `${contract.slice(0, -1)}B` })] }], /not asked for/],
-        [[{ latestLedger: 105, events: [item(100, { value: "/////w==" })] }], /no XDR/],
-        [[{ latestLedger: 105, events: [item(100, { topic: ["/////w=="] })] }], /no XDR/]
+        [[{ latestLedger: 105, events: [item(100, { value: "/////w==" })] }], /not XDR/],
+        [[{ latestLedger: 105, events: [item(100, { topic: ["/////w=="] })] }], /not XDR/]
       ] as const) {
         const error = yield* Effect.flip(node(...pages).read(contract, 99))
         assert.match(error.message, why)

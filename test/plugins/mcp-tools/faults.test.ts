@@ -84,7 +84,7 @@ describe("a misbehaving facilitator", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("connections to the facilitator are limited [S238]", () =>
+  it.effect("connections to the facilitator are limited, half of them for one agent [S238]", () =>
     Effect.gen(function* () {
       let [open, most] = [0, 0]
       const slow = yield* substitute((_, response) => {
@@ -95,7 +95,7 @@ describe("a misbehaving facilitator", () => {
         }, 50)
       })
       const client = yield* connectHttp(
-        yield* startTools({ facilitatorUrl: slow, set: ["network_security.max_concurrent_connections=2"] })
+        yield* startTools({ facilitatorUrl: slow, set: ["network_security.max_concurrent_connections=4"] })
       )
       const all = yield* Effect.all(
         Array.from({ length: 6 }, () => call(client, search)),

@@ -136,7 +136,7 @@ it("archived entries must be restored first", () => {
   const answer = { _tag: "RestoreRequired", latestLedger: 1, restoreStroops: 7n } as const
   expect(checkSimulation(answer, promise, ceilings)).toEqual([
     "invalid_ledger_restore_required",
-    expect.stringMatching(/in a transaction of their own, for 7 stroops$/)
+    expect.stringMatching(/in a separate transaction, for 7 stroops$/)
   ])
 })
 

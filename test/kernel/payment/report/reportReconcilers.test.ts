@@ -17,7 +17,7 @@ it.effect("readiness names failing reconcilers and each one's last run", () =>
     yield* TestClock.adjust("2 seconds")
     expect((yield* (yield* Health).reports)["reconcilers"]).toEqual({
       state: "degraded",
-      detail: "the last run failed of kernel/follower",
+      detail: "the last run failed: kernel/follower",
       "kernel/follower": "failed 2 s ago by start in 0 ms",
       "kernel/sweep": "succeeded 2 s ago by start in 0 ms"
     })
@@ -31,7 +31,7 @@ it.effect("readiness shows at most 64 reconcilers, failing ones first", () =>
     yield* reconciler({ id: "z", every: "1 minute", turn: Effect.fail("away") })
     yield* TestClock.adjust("1 millis")
     const { detail, state, ...runs } = (yield* (yield* Health).reports)["reconcilers"]!
-    expect([state, detail]).toEqual(["degraded", "the last run failed of kernel/z"])
+    expect([state, detail]).toEqual(["degraded", "the last run failed: kernel/z"])
     expect([Object.keys(runs).length, Object.keys(runs)[0]]).toEqual([64, "kernel/z"])
   }).pipe(Effect.provide(services), Effect.scoped)
 )
