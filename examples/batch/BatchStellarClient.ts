@@ -13,10 +13,17 @@ import {
   withdrawArgs
 } from "../../plugins/x402-batch/contract.ts"
 import { encodeValue, type Value } from "../../kernel/stellar/Value.ts"
-import { cutsMax } from "../client/keptPayments.mjs"
+import { answeredTotal } from "../client/preparedBatch.mjs"
 import { ledgersOf } from "../client/preparedBytes.mjs"
-import { type ClientChannel, type ClientStorage, memoryClientStorage } from "./clientStorage.ts"
-import { checkDepositTerms, type DepositBounds, depositFor } from "./depositBounds.ts"
+import {
+  checkAnswers,
+  type ClientChannel,
+  type ClientStorage,
+  larger,
+  memoryClientStorage,
+  signedIn
+} from "./clientStorage.ts"
+import { checkDepositTerms, type DepositBounds, depositFor, plain } from "./depositBounds.ts"
 import type { ChannelConfig } from "./channels.ts"
 import { nullAccount, provenState, stateOf } from "./provenState.ts"
 import { channelIdIn, contractOf, isVoucherOf, placeOf, type Signer, signerOf, signVoucher } from "./vouchers.ts"
@@ -59,18 +66,9 @@ const invocation = (
     subInvocations
   })
 
-const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
-const signedIn = ({ charged, signed = charged }: ClientChannel): bigint => larger(BigInt(signed), BigInt(charged))
-
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64")
 const decode = (header: string | null): any =>
   header === null ? undefined : JSON.parse(Buffer.from(header, "base64").toString("utf8"))
-
-/** The terms that the buyer accepted, without the additions of a corrective answer. */
-const plain = ({ extra, ...terms }: any): any => {
-  const { channelState: _, voucherState: __, ...rest } = extra ?? {}
-  return { ...terms, extra: rest }
-}
 
 export class BatchStellarClient {
   readonly scheme = "batch-settlement"
@@ -118,7 +116,7 @@ export class BatchStellarClient {
     const place = placeOf(requirements.network, contractOf(requirements))
     const price = BigInt(requirements.amount)
     const known = await this.#storage.get(channelId)
-    this.#checkAnswers(known)
+    checkAnswers(known)
     const isEnough = known !== undefined && BigInt(known.charged) + price <= BigInt(known.balance)
     // The channel may already contain a deposit with a lost answer, or a deposit by another process.
     const channel = isEnough ? known : await this.#recover(requirements, channelId, known?.charged)
@@ -139,16 +137,14 @@ export class BatchStellarClient {
     return { x402Version, payload: { type: "deposit", channelConfig, voucher: await sign(), deposit } }
   }
 
-  /** Resumes a channel after three lost answers in a row: the caller accepts that they may have been charged. */
+  /**
+   * Resumes a channel after three lost answers in a row, which may have been charged, or after an answer that
+   * contradicts its voucher. The next voucher has the same base; the seller's total needs a voucher that proves it.
+   */
   async goOn(requirements: any): Promise<void> {
-    await this.#answered(this.channelIdOf(requirements))
-  }
-
-  /** Stops after three lost answers in a row: each of them may have been charged. */
-  #checkAnswers(known: ClientChannel | undefined): void {
-    if (known === undefined || (known.unanswered ?? 0) < cutsMax) return
-    const charged = `${known.charged} charged by its answers, at most ${signedIn(known)} by what was signed`
-    throw new Error(`${known.unanswered} answers of this channel in a row were lost: ${charged}; see goOn`)
+    const channelId = this.channelIdOf(requirements)
+    const { disputed: _, unanswered: __, ...known } = (await this.#storage.get(channelId)) ?? {}
+    if (_ !== undefined || __ !== undefined) await this.#storage.set(channelId, known as ClientChannel)
   }
 
   async #answered(channelId: string): Promise<void> {
@@ -286,21 +282,25 @@ export class BatchStellarClient {
     return total > before && total <= max
   }
 
+  /** Stores the total after an answer. One that contradicts its voucher changes no amount, and stops the client. */
   async #settled(payload: any, requirements: any, { extra }: any): Promise<void> {
     const channelId = this.channelIdOf(requirements)
     const channel = (await this.#storage.get(channelId)) ?? { charged: "0", balance: "0" }
-    const { balance, chargedCumulativeAmount } = extra?.channelState ?? {}
-    const signed = BigInt(payload.voucher.maxClaimableAmount)
-    const said = /^\d{1,39}$/.test(chargedCumulativeAmount ?? "") ? BigInt(chargedCumulativeAmount) : signed
-    // Limit the seller's total to the signed amount and to at least the previous total.
-    const charged = larger(said > signed ? signed : said, BigInt(channel.charged))
+    const { balance } = extra?.channelState ?? {}
+    const max = BigInt(payload.voucher.maxClaimableAmount)
+    const price = payload.type === "refund" ? 0n : BigInt(requirements.amount)
+    const signed = String(larger(signedIn(channel), max))
+    const total = answeredTotal({ channelId, max, price }, extra)
+    if (typeof total === "string")
+      return void (await this.#storage.set(channelId, { ...channel, signed, disputed: total }))
+    const charged = larger(total, BigInt(channel.charged))
     const deposited = payload.type === "deposit" ? BigInt(payload.deposit.amount) : 0n
     const refunded = payload.type === "refund" && /^\d{1,39}$/.test(balance ?? "")
     await this.#storage.set(channelId, {
       charged: String(charged),
       // The charged amount stays in the balance, even if the seller reports a larger refund.
       balance: refunded ? String(larger(BigInt(balance), charged)) : String(BigInt(channel.balance) + deposited),
-      signed: String(larger(signedIn(channel), signed))
+      signed
     })
   }
 

@@ -42,3 +42,9 @@ export const depositFor = ({ amount: price, extra }: any, bounds: DepositBounds,
   const bounded = wished > depositMax ? depositMax : wished
   return bounded > least ? bounded : least
 }
+
+/** The terms that the buyer accepted, without the additions of a corrective answer. */
+export const plain = ({ extra, ...terms }: any): any => {
+  const { channelState: _, voucherState: __, ...rest } = extra ?? {}
+  return { ...terms, extra: rest }
+}

@@ -22,8 +22,9 @@ import {
 /** @typedef {import("./preparedSign.mjs").Options} Options */
 /**
  * A buyer's record of a channel, atomic units: charged in total, deposited, and the highest amount signed, stored
- * before the voucher is sent. `unanswered`: number of cut answers in a row.
- * @typedef {{ charged: bigint, balance: bigint, signed?: bigint, unanswered?: number }} Channel
+ * before the voucher is sent. `unanswered`: number of cut answers in a row. `disputed`: why the seller's last answer
+ * contradicts the voucher; while it is set, the buyer signs nothing in this channel.
+ * @typedef {{ charged: bigint, balance: bigint, signed?: bigint, unanswered?: number, disputed?: string }} Channel
  */
 /**
  * `contracts`: the contracts that the buyer deposits into; without any, the scheme is refused. `depositTimes`: the
@@ -135,7 +136,8 @@ export const makeBatchPayload = async (terms, options, signCall) => {
   const of = channelOf(terms, options)
   const { channelId, channels, config, vector, voucherHash } = of
   const known = channels.get(channelId) ?? { charged: 0n, balance: 0n }
-  const { balance, charged, unanswered = 0 } = known
+  const { balance, charged, disputed, unanswered = 0 } = known
+  if (disputed !== undefined) throw new SignatureRefused(`the seller's answer contradicts the voucher: ${disputed}`)
   if (unanswered >= cutsMax) {
     const unknown = `${charged} charged by its answers, at most ${signedIn(known)} by what was signed`
     throw new SignatureRefused(`${unanswered} answers of this channel in a row were lost: ${unknown}; send them again`)
@@ -184,16 +186,42 @@ export const refundPayload = (terms, options) => {
 }
 
 /**
- * Stores the total after a paid request: at most the signed amount, and at least the previous total.
+ * The total after the answer to a voucher, or a sentence if the answer contradicts the voucher: its price is the most
+ * that was charged, and its base is the total before. An answer without a total counts as the whole voucher.
+ * @param {{ channelId: string, max: bigint, price: bigint }} sent @param {any} extra
+ * @returns {bigint | string}
+ */
+export const answeredTotal = ({ channelId, max, price }, extra) => {
+  const { chargedAmount, channelState } = extra ?? {}
+  const { channelId: about = channelId, chargedCumulativeAmount: total } = channelState ?? {}
+  const charge = chargedAmount ?? String(price)
+  if (about !== channelId) return "it is about another channel"
+  if (!digits.test(charge) || BigInt(charge) > price) return `it charges ${charge} for a price of ${price}`
+  const base = max - price
+  if (total === undefined) return base + BigInt(charge)
+  if (!digits.test(total)) return `its total is ${total}`
+  const isFitting =
+    chargedAmount === undefined
+      ? BigInt(total) >= base && BigInt(total) <= max
+      : BigInt(total) === base + BigInt(chargedAmount)
+  return isFitting ? BigInt(total) : `its total is ${total}, after ${base} and a charge of ${charge}`
+}
+
+/**
+ * Stores the total after a paid request, never below the previous one. An answer that contradicts its voucher changes
+ * neither total nor balance, and stops the channel.
  * @param {Terms} terms @param {Options} options @param {any} payload @param {any} receipt
  */
 export const noteCharged = (terms, options, payload, receipt) => {
   if (terms.scheme !== "batch-settlement") return
   const { channelId, channels } = channelOf(terms, options)
   const before = channels.get(channelId) ?? { charged: 0n, balance: 0n }
-  const signed = BigInt(payload.voucher.maxClaimableAmount)
-  const { balance, chargedCumulativeAmount: said } = receipt.extra?.channelState ?? {}
-  const charged = digits.test(said ?? "") && BigInt(said) < signed ? BigInt(said) : signed
+  const max = BigInt(payload.voucher.maxClaimableAmount)
+  const signed = signedIn(before) > max ? signedIn(before) : max
+  const price = payload.type === "refund" ? 0n : BigInt(terms.amount)
+  const charged = answeredTotal({ channelId, max, price }, receipt.extra)
+  if (typeof charged === "string") return void channels.set(channelId, { ...before, signed, disputed: charged })
+  const { balance } = receipt.extra?.channelState ?? {}
   const deposited = before.balance + BigInt(payload.deposit?.amount ?? 0)
   const isRefunded = payload.type === "refund" && digits.test(balance ?? "")
   const left = charged < before.charged ? before.charged : charged
@@ -201,7 +229,7 @@ export const noteCharged = (terms, options, payload, receipt) => {
     charged: left,
     // The charged amount stays in the balance, even if the seller reports otherwise: we would deposit it again.
     balance: !isRefunded ? deposited : BigInt(balance) > left ? BigInt(balance) : left,
-    signed: signedIn(before) > signed ? signedIn(before) : signed
+    signed
   })
 }
 

@@ -12,6 +12,7 @@ import { startSeller } from "../../examples/seller-http.ts"
 import { root } from "../../runtime/bootstrap.mjs"
 import { testnetUsdc } from "../support/buyer.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
+import { contradictions, fittings } from "./answeredTotals.ts"
 
 const python =
   ["/usr/bin/python3", "python3"].find(
@@ -48,6 +49,34 @@ const sellByPython = (facilitator: string, payTo: string, env = {}) =>
     }),
     ({ child }) => Effect.sync(() => child.kill())
   )
+
+const totals = `
+import json, sys
+from types import SimpleNamespace
+from tollkeeper_x402.batch import Batch, Known
+channel, answers = SimpleNamespace(id=bytes.fromhex("ab"), config={}, voucher=lambda key, most: most), []
+for extra in json.load(sys.stdin):
+    batch = Batch(contracts=(), channels={"ab": Known(charged=300, balance=1000)})
+    pay = lambda: batch.payload({"amount": "100"}, channel, None, 100, None)["voucher"]
+    voucher = {"maxClaimableAmount": str(pay())}
+    batch.note_charged(channel, {"amount": "100"}, {"type": "voucher", "voucher": voucher}, {"extra": extra})
+    try:
+        answers.append(str(pay()))
+    except Exception as error:
+        answers.append(str(error))
+    known = batch.channels["ab"]
+    assert not known.disputed or (known.charged, known.balance, known.signed) == (300, 1000, 400)
+print(json.dumps(answers))
+`
+
+it.runIf(hasPython)("Python's buyer stops where a seller's answer contradicts the voucher", () => {
+  const input = JSON.stringify([...fittings, ...contradictions].map(([extra]) => extra))
+  const { stderr, stdout } = spawnSync(python, ["-c", totals], { cwd: folder, input, encoding: "utf8" })
+  const answers: Array<string> = JSON.parse(stdout || JSON.stringify([stderr]))
+  expect(answers.slice(0, fittings.length)).toEqual(fittings.map(([, total]) => String(total + 100n)))
+  expect(answers.length).toBe(fittings.length + contradictions.length)
+  for (const [at, [, why]] of contradictions.entries()) expect(answers[fittings.length + at]).toMatch(why)
+})
 
 const start = startFacilitator({ closeMillis: 1_000, set: ["prepare.per_second=0"] })
 

@@ -44,6 +44,8 @@ class Known:
     signed: int = 0
     unanswered: int = 0
     """Answers in a row that were cut."""
+    disputed: str = ""
+    """Why the seller's last answer contradicts the voucher; while it is set, nothing is signed in this channel."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,8 @@ class Batch:
     ) -> dict[str, Any]:
         """A voucher where the deposit is enough, else a deposit with its voucher; `sign` compares before it signs."""
         known = self.channels.get(channel.id.hex(), Known())
+        if known.disputed:
+            raise SignatureRefused(f"the seller's answer contradicts the voucher: {known.disputed}")
         if known.unanswered >= CUTS_MAX:
             unknown = f"{known.charged} charged by its answers, at most {self.signed(channel)} by what was signed"
             lost = f"{known.unanswered} answers of this channel in a row were lost"
@@ -142,18 +146,27 @@ class Batch:
         if known is not None:
             self.channels[channel.id.hex()] = replace(known, unanswered=known.unanswered + cuts if cuts else 0)
 
-    def note_charged(self, channel: "Channel", payload: Mapping[str, Any], receipt: Mapping[str, Any]) -> None:
-        """Keeps what a paid request charged: never above what was signed, never below what was charged before."""
+    def note_charged(
+        self, channel: "Channel", terms: Terms, payload: Mapping[str, Any], receipt: Mapping[str, Any]
+    ) -> None:
+        """Keeps the total after a paid request, never below the one before.
+
+        An answer that contradicts its voucher changes neither total nor balance, and stops the channel."""
         before = self.channels.get(channel.id.hex(), Known())
-        signed = int(payload["voucher"]["maxClaimableAmount"])
-        state = (receipt.get("extra") or {}).get("channelState") or {}
-        said, balance = str(state.get("chargedCumulativeAmount", "")), str(state.get("balance", ""))
-        charged = min(int(said), signed) if DIGITS.fullmatch(said) else signed
+        most = int(payload["voucher"]["maxClaimableAmount"])
+        price = 0 if payload["type"] == "refund" else int(terms["amount"])
+        extra = receipt.get("extra") or {}
+        charged = answered_total(channel.id.hex(), most, price, extra)
+        signed = max(most, before.signed)
+        if isinstance(charged, str):
+            self.channels[channel.id.hex()] = replace(before, signed=signed, disputed=charged)
+            return
+        balance = str((extra.get("channelState") or {}).get("balance", ""))
         held = before.balance + int(payload.get("deposit", {}).get("amount", "0"))
         refunded = payload["type"] == "refund" and DIGITS.fullmatch(balance)
         left = max(charged, before.charged)
         held = max(int(balance), left) if refunded else held
-        self.channels[channel.id.hex()] = Known(left, held, max(signed, before.signed))
+        self.channels[channel.id.hex()] = Known(left, held, signed)
 
     def note_corrected(
         self, channel: "Channel", required: Mapping[str, Any], key: Ed25519PrivateKey, sent: int, before: int
@@ -184,6 +197,26 @@ class Batch:
                 self.channels[channel.id.hex()] = Known(int(charged), held, max(int(most), before, sent))
                 return True
         return False
+
+
+def answered_total(channel_id: str, most: int, price: int, extra: Mapping[str, Any]) -> int | str:
+    """The total after the answer to a voucher for `most`, or a sentence if the answer contradicts the voucher.
+
+    The price is the most that was charged, and the voucher's base is the total before. An answer without a total
+    counts as the whole voucher."""
+    state = extra.get("channelState") or {}
+    if state.get("channelId", channel_id) != channel_id:
+        return "it is about another channel"
+    stated, total, base = extra.get("chargedAmount"), state.get("chargedCumulativeAmount"), most - price
+    charge = str(price if stated is None else stated)
+    if not DIGITS.fullmatch(charge) or int(charge) > price:
+        return f"it charges {charge} for a price of {price}"
+    if total is None:
+        return base + int(charge)
+    if not DIGITS.fullmatch(str(total)):
+        return f"its total is {total}"
+    fits = base <= int(total) <= most if stated is None else int(total) == base + int(charge)
+    return int(total) if fits else f"its total is {total}, after {base} and a charge of {charge}"
 
 
 class Channel:

@@ -147,7 +147,7 @@ class Buyer(Signing):
         if channel is not None:
             self.batch.note_cuts(channel, 0)
             if settled:
-                self.batch.note_charged(channel, sent["payload"], receipt)
+                self.batch.note_charged(channel, sent["accepted"], sent["payload"], receipt)
         if paid.delivered:
             self.payments.remove(key)
         if sent["payload"].get("type") == "deposit":
