@@ -304,7 +304,7 @@ export class BatchStellarServer {
         payer: request.channel.channelConfig.payer,
         transaction: "",
         network: requirements.network,
-        amount,
+        amount: "",
         extra: { chargedAmount: amount, channelState: stateExtra(charged.channel!) }
       }
     }

@@ -1761,8 +1761,13 @@ export type SettleAnswer = {
   readonly transaction: string
   /** As the request spelled it. */
   readonly network: string
-  /** Amount transferred, atomic units; present when success is true. */
+  /**
+   * Amount transferred, atomic units; present when success is true, and empty if the call
+   * transfers nothing.
+   */
   readonly amount?: string
+  /** The asset of the amount, for a deposit of a batch. */
+  readonly asset?: string
   /** Of the scheme. */
   readonly extra?: Readonly<Record<string, unknown>>
   /** Reason code; present when success is false. */

@@ -17,8 +17,12 @@ export type SettleAnswer =
       readonly payer: string
       /** Inner transaction hash, 64 hex; empty for a payment that settles without a transaction. */
       readonly transaction: string
-      /** The transferred amount, atomic units. */
-      readonly amount: bigint
+      /** False for a seller's own call, such as a claim: the answer names no payer. */
+      readonly hasBuyer?: boolean
+      /** The transferred amount, atomic units; undefined if the settlement transfers nothing by itself. */
+      readonly amount?: bigint | undefined
+      /** The transferred asset, where the scheme's answers name it. */
+      readonly asset?: string | undefined
       /** The recorded outcome behind the answer. */
       readonly record?: SettlementRecord
       readonly extra?: AnswerExtra | undefined

@@ -54,7 +54,7 @@ const settleCovered = (
     Effect.map((result): SettleAnswer =>
       isRefusal(result)
         ? refuse(result)
-        : { _tag: "Settled", payer: result.payer, transaction: "", amount: result.amount, extra: result.extra }
+        : { _tag: "Settled", payer: result.payer, transaction: "", extra: result.extra }
     ),
     Effect.catch((error) => Effect.andThen(logPaymentError(error), undecided))
   )
@@ -66,8 +66,9 @@ const withExtra = Effect.fnUntraced(function* (
   scheme: Scheme
 ) {
   if (scheme.answerSettled === undefined) return answer as SettleAnswer
-  const { extra, payer = answer.payer } = yield* scheme.answerSettled(payment)
-  return { ...answer, payer, extra } as SettleAnswer
+  const { asset, extra, hasBuyer, payer = answer.payer, transfers } = yield* scheme.answerSettled(payment)
+  const amount = transfers === false ? undefined : answer.amount
+  return { ...answer, payer, hasBuyer: hasBuyer !== false, amount, asset, extra } as SettleAnswer
 })
 
 export class Facilitator extends Context.Service<

@@ -48,9 +48,20 @@ export interface Verified {
 export interface Covered {
   readonly _tag: "Covered"
   readonly payer: string
-  /** The charged amount, atomic units. */
-  readonly amount: bigint
   readonly extra?: AnswerExtra
+}
+
+/** A scheme's changes to the answer of a settled payment. */
+export interface SettledChanges {
+  /** Replaces the record's payer. */
+  readonly payer?: string | undefined
+  /** False for a seller's own call: the answer names no payer. */
+  readonly hasBuyer?: boolean
+  /** False if it transfers nothing: the answer's amount is empty. */
+  readonly transfers?: boolean
+  /** The transferred asset, if the scheme's answers name it. */
+  readonly asset?: string | undefined
+  readonly extra?: AnswerExtra | undefined
 }
 
 /** Result of `prepare`: the operation and resource data for the channel's transaction, not signed yet. */
@@ -141,10 +152,7 @@ export interface Scheme {
   readonly cover?: (payment: Payment, stage: Stage) => Effect.Effect<Covered | Refusal, LedgerUnavailable> | undefined
   /** True if no part of the payload expires by `maxTimeoutSeconds`, which may then be 0; absent: always false. Pure. */
   readonly isUntimed?: (payment: Payment) => boolean
-  /** For the answer to a settled payment: a payer that replaces the record's, and extra fields. */
-  readonly answerSettled?: (
-    payment: Payment
-  ) => Effect.Effect<{ readonly payer?: string | undefined; readonly extra?: AnswerExtra | undefined }>
+  readonly answerSettled?: (payment: Payment) => Effect.Effect<SettledChanges>
   /**
    * Builds the unsigned payload for these terms and checks it like `verify`, except for signatures. No simulation.
    * Absent: the scheme cannot offer a fixed layout, and `POST /prepare` refuses it.

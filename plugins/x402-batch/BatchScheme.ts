@@ -84,6 +84,9 @@ const stateAfter = Effect.fnUntraced(function* (at: BatchContract, payload: Ledg
   const state = payload._tag === "Claim" ? undefined : first?.state
   return {
     payer: "config" in payload ? payload.config.payer : undefined,
+    hasBuyer: "config" in payload,
+    transfers: payload._tag !== "Claim",
+    asset: payload._tag === "Deposit" ? payload.config.token : undefined,
     extra:
       state !== undefined && isStateAfter(payload, state)
         ? { channelState: channelStateExtra(first!.channelId, state) }

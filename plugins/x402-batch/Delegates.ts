@@ -20,8 +20,11 @@ export type HasCharged = (principal: string, voucher: Voucher) => Effect.Effect<
 export class Delegates extends Context.Service<
   Delegates,
   {
-    /** The caller's key, as a kind's `extra` announces it; empty for a caller without one. */
-    readonly heldFor: (principal: string | undefined) => { readonly receiverAuthorizer?: string }
+    /** The caller's key, as a kind's `extra` announces it with our signing of refunds; empty for one without a key. */
+    readonly heldFor: (principal: string | undefined) => {
+      readonly receiverAuthorizer?: string
+      readonly delegatedRefund?: true
+    }
     readonly sign: DelegateSign
     readonly hasCharged: HasCharged
     /** Sets the holder of the keys, when its plugin starts. */
@@ -37,7 +40,7 @@ export class Delegates extends Context.Service<
     return Delegates.of({
       heldFor: (principal) => {
         const receiverAuthorizer = principal === undefined ? undefined : holding(principal)
-        return receiverAuthorizer === undefined ? {} : { receiverAuthorizer }
+        return receiverAuthorizer === undefined ? {} : { receiverAuthorizer, delegatedRefund: true }
       },
       sign: (...asked) => signing(...asked),
       hasCharged: (...asked) => keeping(...asked),

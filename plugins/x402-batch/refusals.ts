@@ -23,7 +23,7 @@ export const refusals = [
   row("voucher_signature", "the payer's authorizer signed the voucher"),
   row("channel_not_found", "the channel holds a balance"),
   row("cumulative_exceeds_balance", "the voucher's maximum is within the balance"),
-  row("cumulative_below_claimed", "the voucher's maximum is above what was claimed"),
+  row("cumulative_below_claimed", "the voucher's maximum covers the claimed total and the price"),
   row("cumulative_amount_mismatch", "the voucher's maximum covers the required amount"),
   row("withdrawal_started", "the payer has not started a withdrawal"),
   row("facilitator_is_party", "no account of the facilitator is a party"),

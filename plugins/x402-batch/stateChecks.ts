@@ -72,9 +72,10 @@ export const readStateError = (
 export const depositStateError = (
   { config, voucher }: DepositPayload,
   before: ChannelState | undefined,
-  balance: bigint
+  balance: bigint,
+  price: bigint
 ): CheckError =>
-  stateError({ _tag: "Voucher", type: "voucher", config, voucher }, { ...(before ?? unknownChannel), balance })
+  stateError({ _tag: "Voucher", type: "voucher", config, voucher }, { ...(before ?? unknownChannel), balance }, price)
 
 /** True if a channel's state includes its settlement: a node that lags still shows the state before it. */
 export const isStateAfter = (payload: LedgerPayload, state: ChannelState): boolean => {

@@ -25,6 +25,7 @@ import { acceptedRefusal, channelError, unsignedCallError } from "./checks.ts"
 import { expectedCall } from "./ledgerCalls.ts"
 import { type CheckError, refuse } from "./refusals.ts"
 import { depositStateError } from "./stateChecks.ts"
+import { priceOf } from "./verifyVoucher.ts"
 import { makeVoucherPreimage, type Vouchers } from "./Vouchers.ts"
 
 /** A channel's terms and the first voucher of a deposit, nothing signed. */
@@ -142,6 +143,7 @@ export const layOutDeposit = Effect.fnUntraced(function* (
     unsignedCallError(subject)
   if (error !== undefined) return refused(error)
   const [known] = yield* (yield* ChannelStates).fresh([voucher.channelId])
-  const stateError = depositStateError(payload, known?.state, (known?.state?.balance ?? 0n) + amount)
+  const balance = (known?.state?.balance ?? 0n) + amount
+  const stateError = depositStateError(payload, known?.state, balance, priceOf(payment))
   return stateError === undefined ? laidOut : refused(stateError)
 })

@@ -31,7 +31,7 @@ import { type Offline, payloadError } from "./payloadChecks.ts"
 import { type CheckError, refuse } from "./refusals.ts"
 import { movedBetween, readSimulation, type Shown } from "./simulationChecks.ts"
 import { channelsOf, depositStateError, raisedBy, readStateError, unknownChannel } from "./stateChecks.ts"
-import { channelStateExtra } from "./verifyVoucher.ts"
+import { channelStateExtra, priceOf } from "./verifyVoucher.ts"
 import type { Vouchers } from "./Vouchers.ts"
 
 export const scheme = "batch-settlement"
@@ -256,7 +256,7 @@ export const verifyCall = Effect.fnUntraced(function* (
     const balance = checked.shown.own.find((event) => event._tag === "Deposited")?.balance ?? 0n
     // The read showed none, and the deposit is not all that is in the channel: it was archived, or the node is behind.
     if (state === undefined && balance > amounts.amount) state = (yield* (yield* ChannelStates).prove(channelId!)).state
-    const error = depositStateError(payload, state, balance)
+    const error = depositStateError(payload, state, balance, priceOf(payment))
     if (error !== undefined) return refuse(error[0], error[1], payer)
   }
   const verified: Verified = {

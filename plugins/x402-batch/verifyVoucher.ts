@@ -31,18 +31,25 @@ export const channelStateExtra = (channelId: string, state: ChannelState, asOf?:
   ...(asOf === undefined ? {} : { asOf })
 })
 
-/** Checks a voucher against a channel's state. */
-export const stateError = ({ type, voucher }: VoucherPayload, state: ChannelState | undefined): CheckError => {
+/** Checks a voucher against a channel's state. A paid request raises the claimed total by its price at least. */
+export const stateError = (
+  { type, voucher }: VoucherPayload,
+  state: ChannelState | undefined,
+  price: bigint
+): CheckError => {
   if (state === undefined || state.balance === 0n) return ["channel_not_found", "the channel holds no balance"]
   const { maxClaimableAmount: max } = voucher
   if (max > state.balance)
     return ["cumulative_exceeds_balance", `the voucher's maximum is above the channel's balance, ${state.balance}`]
-  if (type === "refund" ? max < state.totalClaimed : max <= state.totalClaimed)
-    return ["cumulative_below_claimed", `the voucher's maximum is not above what was claimed, ${state.totalClaimed}`]
+  const { totalClaimed } = state
+  if (type === "refund" ? max < totalClaimed : max <= totalClaimed || max < totalClaimed + price)
+    return ["cumulative_below_claimed", `the voucher's maximum is below the claimed ${totalClaimed} and the price`]
   return type === "voucher" && state.withdrawRequestedAt !== 0
     ? ["withdrawal_started", "the payer has started a withdrawal of the channel"]
     : undefined
 }
+
+export const priceOf = ({ requirements }: Payment): bigint => Option.getOrElse(requirements.amount, () => 0n)
 
 /** The offline checks of the channel and the voucher, in order. */
 const offlineError = (payment: Payment, payload: VoucherPayload, context: VoucherContext): CheckError => {
@@ -50,8 +57,7 @@ const offlineError = (payment: Payment, payload: VoucherPayload, context: Vouche
   const error = channelError(payment, config, voucher.channelId, context.vouchers, context.isOurs)
   if (error !== undefined) return error
   // The maximum is cumulative: it covers at least this payment.
-  const asked = Option.getOrElse(payment.requirements.amount, () => 0n)
-  if (type === "voucher" && voucher.maxClaimableAmount < asked)
+  if (type === "voucher" && voucher.maxClaimableAmount < priceOf(payment))
     return ["cumulative_amount_mismatch", "the voucher's maximum is below the required amount"]
   return voucherError(config, voucher, context.vouchers)
 }
@@ -67,13 +73,12 @@ export interface VoucherContext {
 export const makeVerifyVoucher = (context: VoucherContext) => {
   const { states } = context
   const decide = (payment: Payment, payload: VoucherPayload, { state }: Known): Covered | Refusal => {
-    const error = stateError(payload, state)
+    const error = stateError(payload, state, priceOf(payment))
     const { payer } = payload.config
     if (error !== undefined) return refuse(error[0], error[1], payer)
     return {
       _tag: "Covered",
       payer,
-      amount: Option.getOrElse(payment.requirements.amount, () => 0n),
       extra: channelStateExtra(payload.voucher.channelId, state!, states.closedAt(payload.voucher.channelId))
     }
   }
@@ -94,7 +99,7 @@ export const makeVerifyVoucher = (context: VoucherContext) => {
     const settled = (covered: Covered): Covered =>
       stage === "verify"
         ? covered
-        : { ...covered, extra: { chargedAmount: covered.amount.toString(), channelState: covered.extra } }
+        : { ...covered, extra: { chargedAmount: priceOf(payment).toString(), channelState: covered.extra } }
     return Effect.flatMap(states.read(channelId), (known) => {
       const answer = decide(payment, payload, known)
       if (!isRefusal(answer)) return Effect.succeed(settled(answer))

@@ -57,7 +57,10 @@ export const SettleBody = Schema.Struct({
   payer: Schema.optionalKey(text("Address of the payer, whenever it is known.")),
   transaction: text("Hash of the transaction, or empty."),
   network: text("As the request spelled it."),
-  amount: Schema.optionalKey(text("Amount transferred, atomic units; present when success is true.")),
+  amount: Schema.optionalKey(
+    text("Amount transferred, atomic units; present when success is true, and empty if the call transfers nothing.")
+  ),
+  asset: Schema.optionalKey(text("The asset of the amount, for a deposit of a batch.")),
   extra: Schema.optionalKey(anything("Of the scheme.")),
   errorReason: Schema.optionalKey(text("Reason code; present when success is false.")),
   errorMessage: Schema.optionalKey(text("The reason as a sentence.")),

@@ -305,10 +305,11 @@ export const encodeSettle = (answer: SettleAnswer, { dialect, network, words }: 
     case "Settled":
       return {
         success: true,
-        payer: answer.payer,
+        ...(answer.hasBuyer === false ? {} : { payer: answer.payer }),
         transaction: answer.transaction,
         network,
-        amount: answer.amount.toString(),
+        amount: answer.amount === undefined ? "" : answer.amount.toString(),
+        ...(answer.asset === undefined ? {} : { asset: answer.asset }),
         ...extraField(answer.extra)
       }
     case "Pending": {

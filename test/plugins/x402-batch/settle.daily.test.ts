@@ -27,6 +27,16 @@ describe("a batch-settlement channel", () => {
           [settled.json.success, settled.json.amount, settled.json.payer, settled.json.extra.channelState.balance],
           [true, "6000", payer.publicKey(), "6000"]
         )
+        assert.deepStrictEqual([settled.json.asset, verified.json.asset], [channel.config.token, undefined])
+        const members = ({ json }: { readonly json: object }) =>
+          Object.keys(json)
+            .filter((name) => name !== "extensions")
+            .toSorted()
+        assert.deepStrictEqual(
+          members(settled),
+          ["amount", "asset", "extra", "network", "payer", "success", "transaction"],
+          settled.text
+        )
         assert.strictEqual(yield* facilitator.balance(payer.publicKey()), 4_000n)
 
         const paid = yield* facilitator.verify(batch.body(channel, batch.pay(channel, 200n), 100n))
@@ -37,9 +47,13 @@ describe("a batch-settlement channel", () => {
         assert.deepStrictEqual(paid.json, { isValid: true, payer: payer.publicKey(), extra: { ...state, asOf } })
         const claims = [{ channel, max: 200n, total: 150n }]
         const claimed = yield* facilitator.settle(batch.body(channel, batch.claim(claims), 0n))
-        assert.deepStrictEqual([claimed.json.success, claimed.json.errorMessage], [true, undefined])
+        // A claim moves nothing, and a seller's own calls name no payer.
+        const own = ["amount", "network", "success", "transaction"]
+        assert.deepStrictEqual([claimed.json.success, claimed.json.amount], [true, ""], claimed.text)
+        assert.deepStrictEqual(members(claimed), own, claimed.text)
         const swept = yield* facilitator.settle(batch.body(channel, batch.settle(seller.payTo), 0n))
         assert.deepStrictEqual([swept.json.success, swept.json.amount], [true, "150"], swept.text)
+        assert.deepStrictEqual(members(swept), own, swept.text)
         assert.strictEqual(yield* facilitator.balance(seller.payTo), 150n)
 
         const refund = batch.refund(channel, 200n, 5_800n, 0n)

@@ -461,6 +461,15 @@ describe("answers", () => {
       network: "ledger:testnet",
       amount: "10"
     })
+    // A seller's own call names no payer, and one that transfers nothing has an empty amount.
+    const own = { _tag: "Settled", payer: "CCONTRACT", hasBuyer: false, transaction: "ab" } as const
+    const shown = { success: true, transaction: "ab", network: "ledger:testnet" }
+    expect(encodeSettle(own, ledger)).toEqual({ ...shown, amount: "" })
+    expect(encodeSettle({ ...own, amount: 0n, asset: "CASSET" }, ledger)).toEqual({
+      ...shown,
+      amount: "0",
+      asset: "CASSET"
+    })
     expect(
       encodeSettle(
         { _tag: "Failed", refusal: refusal("settle_ledger_transaction_failed", "no"), transaction: Option.none() },
