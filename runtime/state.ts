@@ -17,7 +17,7 @@ import {
 } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
 import process from "node:process"
-import { keptActsFile } from "../kernel/settlement/operators/keptActs.ts"
+import { keptActsFile } from "../kernel/platform/Host.ts"
 import { isProcess, startOf } from "./platform/folderLock.ts"
 
 /** Tollkeeper's entries of a state folder; nothing else in it is ever deleted. */
