@@ -74,7 +74,7 @@ keys, add <code>-H 'authorization: Bearer KEY'</code>. Every route below can be 
 `
 
 /**
- * `mapHash` is the sha256 of the import map, in base64. The policy forbids to load, send or embed anything of another
+ * `mapHash` is the sha256 of the import map, in base64. The policy forbids loading, sending or embedding anything of another
  * origin.
  */
 export const policyOf = (mapHash: string): string =>
