@@ -73,10 +73,7 @@ keys, add <code>-H 'authorization: Bearer KEY'</code>. Every route below can be 
 </html>
 `
 
-/**
- * `mapHash` is the sha256 of the import map, in base64. The policy forbids loading, sending or embedding anything of another
- * origin.
- */
+/** `mapHash` is the sha256 of the import map, in base64. The policy blocks every other origin. */
 export const policyOf = (mapHash: string): string =>
   [
     "default-src 'none'",
