@@ -1,4 +1,4 @@
-// The draft of seven arguments: the payer signs token, both parties, maximum, last ledger and nonce. A used nonce stays
+// The draft of seven arguments: the payer signs token, both parties, maximum, last ledger and nonce; the nonce is spent
 // until that ledger. No other party signs, so any holder of the authorization may settle any amount up to the maximum.
 export function settle(
   token: Val,
