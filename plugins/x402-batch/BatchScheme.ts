@@ -73,7 +73,8 @@ const isCovered = ({ payload: { claims, refundNonce, type } }: Payment): boolean
   type === "voucher" || (type === "refund" && (claims === undefined || refundNonce === undefined))
 
 /**
- * Payloads with vouchers' or authorizers' signatures, which do not expire. Official sellers send no timeout for them.
+ * Payloads in which nothing expires by the terms' timeout: a voucher never expires, and claims and refunds sign a
+ * separate expiry. Official sellers send no timeout for them.
  */
 const untimed: ReadonlySet<unknown> = new Set(["voucher", "claim", "settle", "refund"])
 
