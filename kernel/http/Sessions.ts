@@ -113,7 +113,7 @@ export class Sessions extends Context.Service<
     readonly closed: (overTls: boolean) => string
     /** The session that a request's cookie is, from any page, and its random part; undefined without one. */
     readonly named: (request: HttpServerRequest.HttpServerRequest) => (Session & { readonly id: string }) | undefined
-    /** From now on these sessions are none; those that ended by themselves are forgotten. */
+    /** From now on these sessions are invalid. Expired sessions are removed. */
     readonly setEnded: (ended: ReadonlyArray<EndedSession>) => void
     /** The session of a request. None without one, and None for a change that our pages did not send. */
     readonly of: (request: HttpServerRequest.HttpServerRequest) => Option.Option<Session>
@@ -152,7 +152,7 @@ export class Sessions extends Context.Service<
         // A session with a longer life was opened while this machine's clock was ahead.
         if (mac === undefined || left <= 0 || left > hoursMax * 3_600 + clockSecondsMax) return Option.none()
         const allUntil = ended.get(endedName({ role, principal }, "*")) ?? 0
-        // An earlier version recorded the random part alone.
+        // An earlier version recorded only the random part.
         if (Number(until) <= allUntil || ended.has(endedName({ role, principal }, id)) || ended.has(id))
           return Option.none()
         const signed = signedOf(value.slice(0, value.lastIndexOf(".")), overTls)

@@ -1,5 +1,5 @@
 // The body of /supported: one kind for each scheme and enabled spelling of the network, with the sponsor as signer. A
-// network without a listed asset has no kinds. Kinds depend on settings, plugins and the caller's key alone, so they
+// network must have a listed asset to have kinds. Kinds depend only on settings, plugins and the caller's key, so they
 // never change at run time (S59–S62).
 import { Option } from "effect"
 import type { NetworkValues } from "../../config/Network.ts"

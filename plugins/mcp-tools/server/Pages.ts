@@ -51,8 +51,8 @@ export class Pages extends Context.Service<
   Pages,
   {
     /**
-     * Stores an answer and returns the address of its first page. `id`: identifier of the payment, whose answer is
-     * stored once.
+     * Stores an answer and returns the address of its first page. `id` identifies the payment, so that its answer is
+     * stored only once.
      */
     readonly put: (principal: string, text: string, id: string | undefined) => Effect.Effect<string>
     readonly read: (principal: string, uri: string) => Effect.Effect<Page | undefined>
