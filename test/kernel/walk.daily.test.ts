@@ -116,7 +116,7 @@ describe.skipIf(!onNode)("the path of a payment", () => {
       })
       return (await response.json()) as Readonly<Record<string, unknown>>
     }
-    // Channels may still be opening: a payment that is not accepted yet does not count.
+    // Channels may still be opening, so rejected payments before the first accepted one do not count.
     let answer = await send()
     for (let attempt = 0; answer[word] !== true && attempt < 1_000; attempt++) answer = await send()
     expect(answer).toMatchObject({ [word]: true })

@@ -1,5 +1,5 @@
 // `tollkeeper receipts verify` over stored files: both forms from the committed vectors, the current log, the seller's
-// receipt with the draft's outcomes, and each way in which a file is not what it claims.
+// receipt with the draft's outcomes, and each kind of file that contradicts its claims.
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { generateKeyPairSync, sign } from "node:crypto"
 import { readFileSync } from "node:fs"
