@@ -1,4 +1,4 @@
-// The lists in `kernel/README.md` of the files that one verify and one settle pass, held to a real payment: the program
+// Compares `kernel/README.md`'s lists of the files that one verify and one settle pass with a real payment: the program
 // runs under the inspector's coverage, and every file of a list must have run within its request.
 import { Keypair } from "@stellar/stellar-sdk"
 import { spawn } from "node:child_process"

@@ -279,7 +279,7 @@ describe("the log by now", () => {
     const place = join(folder, "proven")
     await writeLog(join(place, "log/1"), log, entries)
     const genuine = (await answer()).outcomes[0]!
-    // A log made for one reader: its only leaf is of a receipt that the published one does not contain.
+    // A log made for one reader: its only leaf belongs to a receipt that the published log does not contain.
     const receipt = receiptOf(key, 9_000)
     const own = outcomeOf(receipt, 9_000)
     const checkpoint = checkpointOf(log, 1, rootOf(levelsOf([own.entry]), 1))
