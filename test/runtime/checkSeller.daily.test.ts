@@ -1,4 +1,4 @@
-// `check-seller` against all of our sellers and against a seller with the faults that it looks for; its exit code and
+// `check-seller` against all of our sellers and against a seller with the faults that it detects; its exit code and
 // JSON.
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"

@@ -129,7 +129,7 @@ export class ReceiptKeys extends Context.Service<
     readonly isEnabled: boolean
     /** The key of this use that was in force at a time, milliseconds since 1970. */
     readonly inForce: (use: KeyUse, atMillis: number) => KeyInForce | undefined
-    /** Every validity of every key, oldest first; a reinstated key appears again. */
+    /** Every validity period of every key, oldest first; a reinstated key appears again. */
     readonly history: () => ReadonlyArray<KeyOfHistory>
   }
 >()("tollkeeper/receipts/ReceiptKeys") {
