@@ -80,7 +80,7 @@ it.live(
       const receiver = (yield* facilitator.account(0n)).publicKey()
       const buyer = yield* facilitator.account(100_000n)
       const authorizer = yield* Effect.promise(() => delegateAuthorizer(store))
-      // The key of a store is the store's alone: it is gone with the database, this one is not.
+      // The store's own key is another one: it is lost with the database, this one is not.
       assert.notStrictEqual(authorizer.address, (yield* Effect.promise(() => remoteAuthorizer(store))).address)
       const other = yield* Effect.promise(() => delegateAuthorizer({ ...store, apiKey: keys.other }))
       assert.notStrictEqual(other.address, authorizer.address)
