@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
 
-export interface ClaimedLeaf {
+interface ClaimedLeaf {
   /** Its place, as text. */
   readonly name: string
   readonly record: Readonly<Record<string, unknown>>

@@ -33,7 +33,7 @@ export const crc32c = (...parts: ReadonlyArray<Uint8Array>): number => {
 const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 /** Offset of the checksum; undefined in a damaged file. */
-export const checksumOffset = (control: Uint8Array): number | undefined => {
+const checksumOffset = (control: Uint8Array): number | undefined => {
   for (let offset = 200; offset <= 400; offset += 4)
     if (viewOf(control).getUint32(offset, true) === crc32c(control.subarray(0, offset))) return offset
   return undefined

@@ -161,7 +161,7 @@ const holdersOf = (folder: string): ReadonlyArray<string> => {
   })
 }
 
-export interface Deletion {
+interface Deletion {
   /** Entries that are ours. */
   readonly entries: ReadonlyArray<string>
   /** Foreign entries, which stay. */

@@ -18,7 +18,7 @@ import { AccountSignatures } from "./AccountSignatures.ts"
 import { EndedSessions } from "./EndedSessions.ts"
 import { KeyRevisions } from "./KeyRevisions.ts"
 
-export interface AccountSession {
+interface AccountSession {
   readonly account: string
   readonly until: Date
 }

@@ -156,7 +156,7 @@ export interface Scheme {
 }
 
 /** Two plugins registered the same scheme, or one reason with two meanings. */
-export class SchemeRefused extends Schema.TaggedError<SchemeRefused>()("SchemeRefused", {
+class SchemeRefused extends Schema.TaggedError<SchemeRefused>()("SchemeRefused", {
   scheme: Schema.String,
   message: Schema.String
 }) {}

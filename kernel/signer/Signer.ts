@@ -51,7 +51,7 @@ export const sponsorStroopsPerOperationMax = 100_000n
 /** The signer was asked for a transaction that this program does not build. */
 export class SignerRefused extends Schema.TaggedError<SignerRefused>()("SignerRefused", { message: Schema.String }) {}
 
-export interface SignedEnvelope {
+interface SignedEnvelope {
   /** Base64 XDR of the fee bump, ready to send. */
   readonly envelope: string
   /** Hex. */
@@ -62,7 +62,7 @@ export interface SignedEnvelope {
 }
 
 /** A settlement, or the no-op that cancels one. */
-export interface SettlementToSign {
+interface SettlementToSign {
   readonly transaction: Transaction
   readonly channel: string
   /** The scheme's ceilings bound the fee. */
@@ -72,7 +72,7 @@ export interface SettlementToSign {
   readonly preimage?: Uint8Array
 }
 
-export interface AuthorizationToSign {
+interface AuthorizationToSign {
   /** XDR of one contract call without a source, with the authorizations of all other parties. */
   readonly operationXdr: Uint8Array
   readonly expiresLedger: number

@@ -35,13 +35,13 @@ export interface WireClaim {
   readonly totalClaimed: string
 }
 
-export interface SentVoucher {
+interface SentVoucher {
   readonly channelId: string
   readonly maxClaimableAmount: string
   readonly signature: string
 }
 
-export interface UnsignedRefund {
+interface UnsignedRefund {
   readonly channelId: string
   readonly amount: bigint
   readonly nonce: bigint
@@ -50,7 +50,7 @@ export interface UnsignedRefund {
   readonly expiresAt: number
 }
 
-export interface RefundSignatures {
+interface RefundSignatures {
   readonly refundAuthorizerSignature: string
   readonly claimAuthorizerSignature?: string
 }

@@ -21,7 +21,7 @@ export interface OpenClaim {
 }
 
 /** Channels of one seller that are claimed together: one receiver, one token. */
-export interface Group {
+interface Group {
   readonly principal: string
   readonly receiver: string
   readonly token: string

@@ -21,7 +21,7 @@ const common = {
 }
 
 /** The response with a file, or 304. */
-export const answerAsset = (request: Request, asset: Asset) => {
+const answerAsset = (request: Request, asset: Asset) => {
   const headers = { ...common, etag: asset.etag, "cache-control": "no-cache", vary: "accept-encoding" }
   if (hasTag(request, asset.etag)) return HttpServerResponse.empty({ status: 304, headers })
   const gzipped = takesGzip(request)

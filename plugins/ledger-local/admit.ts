@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { parseHostName, isCrossOrigin, isLoopback } from "../../kernel/http/hostValidation.ts"
 import { servedNames } from "./node/certificate.ts"
 
-export interface AdmitOptions {
+interface AdmitOptions {
   /** The address that the listener is bound to. */
   readonly host: string
   /** Origins of pages that may ask, in lower case. */

@@ -31,7 +31,7 @@ const heldIn = (text: string): "object" | "array" | undefined => {
 const typesOf = ({ type }: Fields): ReadonlyArray<unknown> =>
   Array.isArray(type) ? type : type === undefined ? [] : [type]
 
-export interface Stringified {
+interface Stringified {
   /** Dotted path of the member. */
   readonly member: string
   readonly holds: "object" | "array"

@@ -26,7 +26,7 @@ const forever = { ...open, "cache-control": "public, max-age=31536000, immutable
 const never = { ...open, "cache-control": "no-cache" }
 
 /** The hashes or entries that a path names. */
-export interface TilePath {
+interface TilePath {
   /** Level of the tile; `entries` for the leaves themselves. */
   readonly level: number | "entries"
   readonly from: number

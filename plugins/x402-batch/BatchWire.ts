@@ -46,13 +46,13 @@ export interface ClaimPayload {
   readonly signature: string | undefined
 }
 
-export interface SettlePayload {
+interface SettlePayload {
   readonly _tag: "Settle"
   readonly receiver: string
   readonly token: string
 }
 
-export interface RefundPayload {
+interface RefundPayload {
   readonly _tag: "Refund"
   readonly config: ChannelConfig
   readonly voucher: Voucher
@@ -65,7 +65,7 @@ export interface RefundPayload {
   readonly claimSignature: string | undefined
 }
 
-export interface WithdrawPayload {
+interface WithdrawPayload {
   readonly _tag: "Withdraw"
   readonly functionName: "withdraw_start" | "withdraw_end"
   readonly config: ChannelConfig
@@ -79,7 +79,7 @@ export type BatchPayload = VoucherPayload | LedgerPayload
 /** Maximum claims in one transaction: it may write 200 entries, one for each claim and one for the receiver. */
 export const claimsMax = 199
 
-export interface WireError {
+interface WireError {
   readonly word: BatchWord
   readonly message: string
 }
@@ -138,7 +138,7 @@ const configAt = (value: unknown, path: string): ChannelConfig => {
 /**
  * Returns a known configuration by its text on the wire, so that it is not decoded again. The caller may cache them.
  */
-export type ConfigAt = (value: unknown, channelId: unknown) => ChannelConfig | undefined
+type ConfigAt = (value: unknown, channelId: unknown) => ChannelConfig | undefined
 
 const voucherAt = (value: unknown): Voucher => {
   const { channelId, maxClaimableAmount, signature } = fieldsAt(value, "voucher")

@@ -12,7 +12,7 @@ import type { LedgerPayload, Voucher } from "./BatchWire.ts"
 export type DelegateSign = (principal: string, authorizer: string, digest: Uint8Array) => string | undefined
 
 /** The key that is held here for a caller's channels, G…; undefined for a caller without a key. */
-export type DelegateOf = (principal: string) => string | undefined
+type DelegateOf = (principal: string) => string | undefined
 
 /** True if the caller's record of the channel, stored here, has charged this voucher. */
 export type HasCharged = (principal: string, voucher: Voucher) => Effect.Effect<boolean, LedgerUnavailable>

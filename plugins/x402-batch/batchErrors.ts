@@ -28,7 +28,7 @@ export const batchErrors = {
 export type BatchErrorName = keyof typeof batchErrors
 
 /** The factor between an entry's number and the error's own. */
-export const errorEntryFactor = 10_000
+const errorEntryFactor = 10_000
 
 const names = new Map<number, BatchErrorName>(
   Object.entries(batchErrors).map(([name, code]) => [code, name as BatchErrorName])

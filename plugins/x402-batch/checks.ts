@@ -95,7 +95,7 @@ export interface ExpectedCall {
   readonly below: { readonly contract: string; readonly args: ReadonlyArray<Value> } | undefined
 }
 
-export interface CallSubject {
+interface CallSubject {
   readonly at: BatchContract
   readonly sent: SentCall
   readonly expected: ExpectedCall

@@ -65,7 +65,7 @@ export const expectedCall = (payload: LedgerPayload, contract: string): Expected
   }
 }
 
-export interface LedgerCall {
+interface LedgerCall {
   readonly functionName: string
   readonly args: ReadonlyArray<Value>
   readonly auth: ReadonlyArray<AuthEntry>

@@ -19,7 +19,7 @@ const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 
 const unproven = (message: string) => new LedgerUnavailable({ operation: "simulateTransaction", message })
 
-export interface ProvenState {
+interface ProvenState {
   readonly ledger: number
   /** Undefined if the contract does not have the channel. */
   readonly state: ChannelState | undefined

@@ -60,7 +60,7 @@ export const refusals = [
   row("missing_channel", "the seller knows the channel")
 ] as const
 
-export type BatchReason = (typeof refusals)[number]["reason"]
+type BatchReason = (typeof refusals)[number]["reason"]
 export type BatchWord = BatchReason extends `${typeof prefix}${infer W}` ? W : never
 
 /** A refusal by its reason code. */

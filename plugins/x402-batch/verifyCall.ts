@@ -42,7 +42,7 @@ export interface State {
   readonly sorobanDataXdr: Uint8Array
 }
 
-export interface CallContext {
+interface CallContext {
   readonly at: BatchContract
   readonly vouchers: Vouchers
   /** Signs for callers if this facilitator holds their authorizers' keys. */

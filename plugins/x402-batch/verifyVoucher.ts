@@ -56,7 +56,7 @@ const offlineError = (payment: Payment, payload: VoucherPayload, context: Vouche
   return voucherError(config, voucher, context.vouchers)
 }
 
-export interface VoucherContext {
+interface VoucherContext {
   readonly contract: string
   readonly vouchers: Vouchers
   readonly states: ChannelStates["Service"]

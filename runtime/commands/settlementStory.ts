@@ -22,7 +22,7 @@ export interface Step {
   readonly says: string
 }
 
-export interface Story {
+interface Story {
   readonly settlement: string
   readonly state: string
   readonly transaction: string

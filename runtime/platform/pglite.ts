@@ -14,7 +14,7 @@ import type { WorkerAnswer, WorkerOptions, WorkerRequest } from "./pgliteWorker.
 const connectionsMax = 8
 
 /** The thread died: unanswered requests are lost, acknowledged ones are stored. */
-export class EmbeddedDatabaseDied extends Schema.TaggedError<EmbeddedDatabaseDied>()("EmbeddedDatabaseDied", {
+class EmbeddedDatabaseDied extends Schema.TaggedError<EmbeddedDatabaseDied>()("EmbeddedDatabaseDied", {
   message: Schema.String
 }) {}
 

@@ -11,7 +11,7 @@ import type { SupportedBody } from "../wire/BodyWire.ts"
 import type { Extensions } from "../Extension.ts"
 import type { Schemes } from "../Scheme.ts"
 
-export interface SupportedContext {
+interface SupportedContext {
   readonly channelCount: ChannelCount["Service"]
   readonly schemes: Schemes["Service"]
   readonly extensions: Extensions["Service"]

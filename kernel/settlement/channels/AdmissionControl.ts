@@ -17,7 +17,7 @@ const ledgersHeld = 1.2
 const retryMillisMin = 1_000
 const retryMillisMax = 60_000
 
-export interface LoadConditions {
+interface LoadConditions {
   /** A reading of `monotonicMillis`. */
   readonly now: number
   /** Milliseconds between two ledgers. */

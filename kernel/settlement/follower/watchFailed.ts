@@ -31,7 +31,7 @@ const concurrency = 4
 type NonceEvidence = { readonly usedIn: number } | { readonly unspentAt: number | undefined }
 
 /** The correction of the settlement after a use. Pure. */
-export const correctionOf = (
+const correctionOf = (
   { executed, isOurs, paid }: Pick<Spending, "executed" | "isOurs" | "paid">,
   confirmations: 1 | 2
 ): Correction => {

@@ -25,7 +25,7 @@ const keptFactor = 100
 const keptMin = Duration.seconds(10)
 const keptMax = Duration.minutes(5)
 
-export interface Gap {
+interface Gap {
   readonly from: Date
   /** Null while no replica can write. */
   readonly to: Date | null

@@ -7,7 +7,7 @@ import type { SqlError } from "effect/sql"
 import { keptActsFile } from "../../platform/Host.ts"
 import type { Act, AuditChange, AuditEntry, OperatorAuditLog } from "./OperatorAuditLog.ts"
 
-export type KeptAct = Omit<Act, "id" | "at"> & { readonly id: string; readonly at: string }
+type KeptAct = Omit<Act, "id" | "at"> & { readonly id: string; readonly at: string }
 
 /** The file in a folder, and the file that a reset kept. */
 const filesOf = (folder: string) =>

@@ -15,7 +15,7 @@ export interface OpenTransaction {
   readonly ledger_max: bigint
 }
 
-export interface NewTransaction {
+interface NewTransaction {
   readonly hash: string
   readonly purpose: string
   readonly envelope: Uint8Array

@@ -49,15 +49,9 @@ export interface Unlisted {
  * `beyond_limit`: beyond the resources that one probe lists, or the ceiling for unpaid content is reached.
  * `other_origin` and `unreadable_url`: the entry does not name a resource of this origin.
  */
-export type UnlistedReason =
-  | "delisted"
-  | "no_terms"
-  | "not_asked"
-  | "listed_before"
-  | "beyond_limit"
-  | UnusableEntry["reason"]
+type UnlistedReason = "delisted" | "no_terms" | "not_asked" | "listed_before" | "beyond_limit" | UnusableEntry["reason"]
 
-export type ProbeAnswer =
+type ProbeAnswer =
   | { readonly _tag: "Refused"; readonly detail: string }
   | { readonly _tag: "Later"; readonly seconds: number }
   | {

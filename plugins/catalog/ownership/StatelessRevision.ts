@@ -8,7 +8,7 @@ import { type Fields, isFields } from "../fields.ts"
 export const statelessRevision = "2026-07-28"
 
 /** How a client names itself. */
-export interface ClientInfo {
+interface ClientInfo {
   readonly name: string
   readonly version: string
 }

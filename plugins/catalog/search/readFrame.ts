@@ -9,7 +9,7 @@
  */
 export type Preference = "cheap" | "tool" | "dollar"
 
-export interface Framed {
+interface Framed {
   /** The query without its frame. */
   readonly query: string
   /** The removed words. */

@@ -15,7 +15,7 @@ import { type Actor, recordMove, requestProbe, publishChange } from "./Resources
 import { Versions } from "./Versions.ts"
 
 /** An origin's own words on an unlisted resource. */
-export interface OriginListing {
+interface OriginListing {
   readonly words: DeclaredText
   /** The recipients that the origin names; not empty. */
   readonly payTos: ReadonlyArray<string>

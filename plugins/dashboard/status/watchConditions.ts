@@ -6,7 +6,7 @@ import type { Metric } from "effect"
 import { type Condition, conditions, windowSeconds } from "./conditions.ts"
 
 /** One row of the incident table. */
-export interface IncidentMinute {
+interface IncidentMinute {
   readonly cause: string
   /** Start of the minute in Unix milliseconds. */
   readonly minute: number

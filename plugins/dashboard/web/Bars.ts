@@ -4,7 +4,7 @@ import { h, type VNode } from "preact"
 import { count, percent } from "./format.ts"
 import type { Child } from "./parts.ts"
 
-export interface BarRow {
+interface BarRow {
   readonly key: string
   readonly label: Child
   readonly value: number

@@ -10,7 +10,7 @@ import { Amount, Table } from "./Table.ts"
 import { type Link, useStream } from "./stream.ts"
 import { Thing } from "./things.ts"
 
-export interface SettlementUpdate extends Denomination {
+interface SettlementUpdate extends Denomination {
   readonly id: string
   readonly at: string
   readonly state: string

@@ -8,11 +8,11 @@ import type { Frame } from "../transaction/Frame.ts"
 /** Ledgers a transaction may wait before it is dropped. */
 export const PENDING_LEDGERS_MAX = 4
 /** Ledgers for which a dropped envelope is refused. */
-export const BAN_LEDGERS = 10
+const BAN_LEDGERS = 10
 /** How much more a replacement must bid. */
-export const REPLACEMENT_FACTOR = 10n
+const REPLACEMENT_FACTOR = 10n
 /** Maximum waiting transactions; others are asked to retry. */
-export const QUEUE_MAX = 5_000
+const QUEUE_MAX = 5_000
 
 interface QueueEntry {
   readonly frame: Frame
@@ -159,7 +159,7 @@ const leastReplacementFee = (old: Frame, frame: Frame): bigint => {
 }
 
 /** By inclusion fee per operation. */
-export const compareBids = (a: Frame, b: Frame): number => {
+const compareBids = (a: Frame, b: Frame): number => {
   const difference = a.inclusionFeeStroops * BigInt(b.feeOperations) - b.inclusionFeeStroops * BigInt(a.feeOperations)
   return difference < 0n ? -1 : difference > 0n ? 1 : 0
 }

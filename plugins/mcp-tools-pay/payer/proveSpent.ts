@@ -61,7 +61,7 @@ export interface PaymentProof {
  * Searches a range of ledgers for the transaction that carries the authorization. Returns the inner hash, as
  * facilitators do.
  */
-export const carrierIn = Effect.fnUntraced(function* (
+const carrierIn = Effect.fnUntraced(function* (
   rpc: LedgerRpc["Service"],
   ledgers: { readonly fromLedger: number; readonly toLedger: number },
   authorization: Authorization
@@ -97,7 +97,7 @@ export const findPayment = Effect.fn("Payer.findPayment")(function* (
   return { transaction: Option.getOrUndefined(found)?.transaction, isNamed: false }
 })
 
-export type AuthorizationFate = "spent" | "dead" | "alive" | "undecidable"
+type AuthorizationFate = "spent" | "dead" | "alive" | "undecidable"
 
 /** Outcome of an authorization by its nonce. `undecidable`: its nonce entry, if there was one, has expired. */
 export const fateOf = Effect.fn("Payer.fateOf")(function* (

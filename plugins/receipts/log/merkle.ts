@@ -6,7 +6,7 @@ import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 type Sha256 = Crypto["Service"]["sha256"]
 
 /** Levels of hashes in a tile, and the width of a full tile. */
-export const tileHeight = 8
+const tileHeight = 8
 export const tileWidth = 256
 
 /** A complete subtree: leaves from `index · 2^height` on, `2^height` of them. */

@@ -46,7 +46,7 @@ const endingOf = (fact: Fact): Omit<Ending, "record"> | undefined => {
 }
 
 /** An outcome's log entry: the commitment to a record with its salt. */
-export const outcomeEntry = (crypto: Pick<Crypto["Service"], "sha256">, salt: Uint8Array, record: string) =>
+const outcomeEntry = (crypto: Pick<Crypto["Service"], "sha256">, salt: Uint8Array, record: string) =>
   concat(Uint8Array.of(entryKinds.outcome), crypto.sha256(concat(salt, text.encode(record))))
 
 const recordOf = (crypto: Hashing, { fact, record }: Ending, receipt: Receipt | undefined): OutcomeRecord => {

@@ -14,7 +14,7 @@ const revision = `${recipe} ${tableHash} ${phrasesHash}`
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
-export interface WordsState {
+interface WordsState {
   /** The last resource id of the first run. */
   readonly scanned: bigint
   readonly complete: boolean

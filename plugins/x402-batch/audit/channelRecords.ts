@@ -64,7 +64,7 @@ const places: Readonly<Record<string, { readonly config?: number; readonly claim
 }
 
 /** The call of a row; undefined for an envelope that does not call a channel's contract. */
-export const readCall = (networkId: Uint8Array, row: CallRow): ChannelCall | undefined => {
+const readCall = (networkId: Uint8Array, row: CallRow): ChannelCall | undefined => {
   const transaction = transactionIn(readXdr(xdr.TransactionEnvelope.schema, row.envelope))
   const call = transaction === undefined ? undefined : callOf(transaction)
   if (call === undefined) return undefined

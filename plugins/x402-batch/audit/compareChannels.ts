@@ -9,14 +9,14 @@ import type { ChannelState } from "../batchCodec.ts"
 import type { ChannelCall, NamedChannel, StoredChannel } from "./channelRecords.ts"
 
 /** An event of the contract in a transaction of any sender. */
-export interface SeenBatchEvent {
+interface SeenBatchEvent {
   readonly contract: string
   readonly transaction: string
   readonly ledger: number
   readonly event: BatchEvent
 }
 
-export interface ChannelOnLedger extends NamedChannel {
+interface ChannelOnLedger extends NamedChannel {
   /** Undefined if the entry does not exist on the ledger or is archived. */
   readonly state: ChannelState | undefined
   /** The ledger that changed it last. */
@@ -24,7 +24,7 @@ export interface ChannelOnLedger extends NamedChannel {
 }
 
 /** The amount of a token owed to a receiver, and the contract's balance of that token. */
-export interface ReceiverOnLedger {
+interface ReceiverOnLedger {
   readonly contract: string
   readonly receiver: string
   readonly token: string
@@ -52,7 +52,7 @@ export interface ChannelRecords {
 }
 
 /** A token of a contract, summed over the known channels; decimal, atomic units. */
-export interface TokenSum {
+interface TokenSum {
   readonly contract: string
   readonly token: string
   /** Deposited, and not claimed, refunded or withdrawn. */
@@ -63,7 +63,7 @@ export interface TokenSum {
   readonly has: string | null
 }
 
-export interface ChannelAudit {
+interface ChannelAudit {
   readonly channels: number
   /** Opened before the endpoint's history: compared, not summed. */
   readonly older: number

@@ -40,7 +40,7 @@ const withSigner = (account: AccountEntry, signer: Signer): AccountEntry => {
   }
 }
 
-export interface BeginInput {
+interface BeginInput {
   readonly crypto: EngineCrypto
   readonly settings: NetworkSettings
   /** The current time, in seconds. */
