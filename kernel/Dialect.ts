@@ -8,7 +8,7 @@ export type Dialect = "ledger" | "stellar"
 /** A network in its neutral spelling. */
 export type NeutralNetwork = "ledger:testnet" | "ledger:pubnet"
 
-export interface NetworkSpelling {
+interface NetworkSpelling {
   readonly dialect: Dialect
   readonly network: NeutralNetwork
 }

@@ -14,7 +14,7 @@ export interface LineWriter {
   readonly flush: () => void
 }
 
-export interface LineWriterOptions {
+interface LineWriterOptions {
   /** Takes whole lines, each with its end. */
   readonly write: (lines: string) => void
   /** Calls back once, after this many milliseconds; the timer does not keep the process alive. */

@@ -1,6 +1,6 @@
 // The command line's side of `listenForOperators.ts`: an operator's command runs in the process that serves over the
 // state folder. It runs here if no process serves, if `--profile` names another profile, or if DATABASE_URL names a
-// database other than the running process's. The running process ignores `--set`; its answer says so.
+// database other than the running process's. The running process ignores `--set` and reports that in its answer.
 import { Effect, Option, Schema } from "effect"
 import process from "node:process"
 import { answeredByProcess } from "./answeredBy.ts"
@@ -26,8 +26,8 @@ const isMeant = (instance: Instance, words: ReadonlyArray<string>, url: string |
 }
 
 /**
- * Lets the running process execute the command, and adds which process it was. None if there is no process, or if it
- * ended in the meantime.
+ * Lets the running process execute the command, and adds its identity to the output. Returns None without a running
+ * process, or if the process ended in the meantime.
  */
 export const askRunning = Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
   const folder = flagIn(words, "state") ?? ".tollkeeper"

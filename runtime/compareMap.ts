@@ -1,5 +1,5 @@
-// The payment map in the database against the log's leaves, by hashing of its own: each outcome's row, and the root in
-// the newest checkpoint.
+// Compares the payment map in the database with the log's leaves: each outcome's row, and the root in the newest
+// checkpoint. It uses separate hashing code.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
@@ -33,7 +33,7 @@ const sha = (...parts: ReadonlyArray<string | Uint8Array>): Buffer => {
   return hash.digest()
 }
 
-/** Read before the leaves, which grow meanwhile. */
+/** Read before the leaves, which grow in the meantime. */
 export const readMaps = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const epochs = yield* sql<MapOfEpoch>`select epoch, map_secret as secret, map_size as size from receipts_epochs
@@ -91,7 +91,7 @@ const compareEpoch = (
     wrong("payment map", `checkpoint ${signed} of epoch ${epoch}`, "has another map than the leaves")
 }
 
-/** Compares the maps with the leaves; `notes` are each epoch's newest checkpoint. */
+/** Compares the maps with the leaves. `notes` contains the newest checkpoint of each epoch. */
 export const compareMaps = (
   { epochs, rows }: Effect.Success<typeof readMaps>,
   leaves: ReadonlyArray<Leaf>,

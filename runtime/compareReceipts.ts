@@ -1,11 +1,11 @@
-// Compares the claims of receipts and leaves with the settlements' rows, member by member: with the database's
-// password, a person can change a row that is not covered by a hash. Settlements with a corrected outcome have several
-// leaves; only `kernel/audit/compareLog.ts` compares them.
+// Compares the claims of receipts and leaves with the settlements' rows, member by member. A person with the database's
+// password can change a row without a hash. Settlements with a corrected outcome have several leaves; only
+// `kernel/audit/compareLog.ts` compares them.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
 
-export interface ClaimedLeaf {
+interface ClaimedLeaf {
   /** Its place, as text. */
   readonly name: string
   readonly record: Readonly<Record<string, unknown>>

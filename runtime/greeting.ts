@@ -7,7 +7,7 @@ import { ListenAt } from "../kernel/http/ListenAt.ts"
 import { typed } from "./layout.ts"
 import { jsonLine } from "./logging.ts"
 
-export interface GreetingOptions {
+interface GreetingOptions {
   /** None without a listener. */
   readonly address: { readonly host: string; readonly port: number } | undefined
   /** Name of the profile. */

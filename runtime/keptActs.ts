@@ -1,11 +1,11 @@
-// A command's act that is recorded in the state folder, because no database can record it.
+// Records a command's action in the state folder, because no database can record it.
 import { Context, Effect, Option } from "effect"
 import { Host } from "../kernel/platform/Host.ts"
 import { keepAct } from "../kernel/settlement/operators/keptActs.ts"
 import type { AuditChange, AuditEntry } from "../kernel/settlement/operators/OperatorAuditLog.ts"
 import { byPerson, Within } from "./commands/CommandTarget.ts"
 
-/** The folder is the serving process's own, where one runs the command. */
+/** Uses the serving process's folder if that process runs the command. */
 export const kept =
   (state: string, entry: Omit<AuditEntry, "person" | "via">) =>
   <A, E extends { readonly message: string }, R>(act: Effect.Effect<A, E, R>, changed?: (result: A) => AuditChange) =>

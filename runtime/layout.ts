@@ -6,7 +6,7 @@ import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 /** Whether this is the package rather than a checkout. */
-export const isPackaged = !import.meta.url.endsWith(".ts")
+const isPackaged = !import.meta.url.endsWith(".ts")
 
 /** The entry that npm or a client of tools starts, with `words` as arguments. */
 export const entry: string = isPackaged

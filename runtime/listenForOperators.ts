@@ -1,7 +1,7 @@
 // Receives an operator's commands in a serving process: only on this machine, at a port that the system chooses, from
 // senders with the key in the state folder, which only this user can read. It runs one command at a time, and only the
-// families listed here, none of which starts or deletes. The commands themselves (`operators.ts`) are loaded with the
-// first request, since most processes never receive one.
+// families listed here. They do not start or delete anything. The commands themselves (`operators.ts`) are loaded with
+// the first request, since most processes never receive one.
 import { Context, Effect, Option, Schema, Semaphore } from "effect"
 import { Database } from "../kernel/database/Database.ts"
 import { Crypto } from "../kernel/platform/Crypto.ts"

@@ -1,5 +1,5 @@
-// Loads an optional plugin. One whose module cannot be loaded, such as one with a wrong import, is named on standard
-// error, and the rest of the program works without it: an enabled one is reported degraded.
+// Loads an optional plugin. If its module cannot be loaded, for example because of a wrong import, standard error names
+// it, and the rest of the program works without it: an enabled plugin is reported degraded.
 import { Effect, Layer } from "effect"
 import process from "node:process"
 import { type AnyPlugin, define } from "../kernel/plugin/Plugin.ts"

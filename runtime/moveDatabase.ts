@@ -5,9 +5,9 @@ import { Effect, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 
 /** Nothing was copied. */
-export class MoveRefused extends Schema.TaggedError<MoveRefused>()("MoveRefused", { message: Schema.String }) {}
+class MoveRefused extends Schema.TaggedError<MoveRefused>()("MoveRefused", { message: Schema.String }) {}
 
-export interface MovedTable {
+interface MovedTable {
   readonly table: string
   readonly rows: number
 }

@@ -10,7 +10,7 @@ import { pluginsSection } from "../kernel/config/Server.ts"
 import { secretOf } from "./secretOf.ts"
 
 /** A profile cannot be read. */
-export class ProfileUnreadable extends Schema.TaggedError<ProfileUnreadable>()("ProfileUnreadable", {
+class ProfileUnreadable extends Schema.TaggedError<ProfileUnreadable>()("ProfileUnreadable", {
   profile: Schema.String,
   message: Schema.String
 }) {}

@@ -1,7 +1,7 @@
 // Resets the write-ahead log of an embedded database that does not open, as `pg_resetwal` does, which PGlite lacks: an
 // empty log with one shutdown checkpoint, and a control file that points to it. Changes since the last checkpoint that
-// had not reached the tables are lost, and a transaction from that time may be there in part. Without a control file,
-// the one from a new database of this program takes its place, with counters higher than any in the folder.
+// had not reached the tables are lost, and a transaction from that time may be there in part. A missing control file is
+// replaced by that of a new database of this program, with counters higher than any in the folder.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -33,7 +33,7 @@ export const crc32c = (...parts: ReadonlyArray<Uint8Array>): number => {
 const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 /** Offset of the checksum; undefined in a damaged file. */
-export const checksumOffset = (control: Uint8Array): number | undefined => {
+const checksumOffset = (control: Uint8Array): number | undefined => {
   for (let offset = 200; offset <= 400; offset += 4)
     if (viewOf(control).getUint32(offset, true) === crc32c(control.subarray(0, offset))) return offset
   return undefined
@@ -128,7 +128,7 @@ export const resetLog = (database: string, template: Template): { readonly isCon
   return { isControlReplaced: !isWhole }
 }
 
-/** Finds damage in a database's folder by its files; undefined if there are no signs. */
+/** Finds damage in a database's folder by its files; undefined without signs of damage. */
 export const damageOf = (database: string): string | undefined => {
   const path = join(database, "global", "pg_control")
   if (!existsSync(path)) return "its control file (global/pg_control) is missing"

@@ -26,7 +26,7 @@ const readClose = (text: string): number | "manual" | undefined =>
   text === "manual" ? "manual" : readMillis(text, CLOSE_MIN)
 
 /** The flags of `tollkeeper ledger`, as `commands/ledger.ts` describes them. */
-export interface LedgerFlags {
+interface LedgerFlags {
   readonly port: number
   readonly https: Option.Option<number>
   readonly close: string

@@ -62,7 +62,7 @@ import type { Profile } from "./profile.ts"
 import { rereadSecrets } from "./rereadSecrets.ts"
 import { claimState, type StateRefused } from "./state.ts"
 
-export interface ServeOptions {
+interface ServeOptions {
   /** False starts everything but the listener; default true. */
   readonly listens?: boolean
   readonly profile: Profile

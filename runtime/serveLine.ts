@@ -1,5 +1,5 @@
-// The command line of `tollkeeper start` and `tollkeeper tools`: a long-running process does not load the one-shot
-// commands and their dependencies.
+// The command line of `tollkeeper start` and `tollkeeper tools`. A long-running process does not load the commands that
+// run once, nor their dependencies.
 import "effect/schema/SchemaJITCompiler/enable"
 import { Command } from "effect/cli"
 import { start, tools } from "./commands/start.ts"

@@ -1,7 +1,7 @@
-// The state folder: its files, and the processes that use it. The first start marks a folder, and only a marked one is
-// ever deleted, entry by entry: foreign files stay. A serving process writes a note into `running/`, readable only by
-// this user: its address, and the key for operators' commands. A note outlives a killed process, so it counts only
-// while its process lives.
+// The state folder: its files, and the processes that use it. The first start marks a folder. Only a marked folder is
+// ever deleted, entry by entry: foreign files stay. A serving process writes an instance file into `running/`, readable
+// only by this user, with its address and the key for operators' commands. The file may outlive a killed process, so it
+// counts only while its process lives.
 import { Effect, Schema } from "effect"
 import { createHash } from "node:crypto"
 import {
@@ -17,7 +17,7 @@ import {
 } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
 import process from "node:process"
-import { keptActsFile } from "../kernel/settlement/operators/keptActs.ts"
+import { keptActsFile } from "../kernel/platform/Host.ts"
 import { isProcess, startOf } from "./platform/folderLock.ts"
 
 /** Tollkeeper's entries of a state folder; nothing else in it is ever deleted. */
@@ -44,7 +44,7 @@ const own: ReadonlySet<string> = new Set([
 /** A process that serves over this folder. */
 export interface Instance {
   readonly pid: number
-  /** Distinguishes this process from a later one with the same pid; empty if the system has no start times. */
+  /** Distinguishes this process from a later one with the same pid; empty if the system does not report start times. */
   readonly start: string
   readonly profile: string
   /** Whether it needs exclusive use of the folder. */
@@ -126,7 +126,7 @@ export const instancesOf = (folder: string): ReadonlyArray<Instance> => {
     .flatMap((name) => readNote(join(running, name)) ?? [])
 }
 
-/** Writes a note of this process until the Scope closes, and deletes notes of dead processes. */
+/** Writes an instance file of this process until the Scope closes, and deletes the files of dead processes. */
 export const announce = (folder: string, note: Omit<Instance, "pid" | "start">) =>
   Effect.acquireRelease(
     attempt(`the state folder ${folder} cannot be written`, () => {
@@ -140,7 +140,7 @@ export const announce = (folder: string, note: Omit<Instance, "pid" | "start">) 
     () => Effect.sync(() => rmSync(noteOf(folder), { force: true }))
   )
 
-/** Identifies a database in a note without its address. */
+/** Identifies a database in an instance file without its address. */
 export const databaseMark = (url: string | undefined): string =>
   url === undefined || url === "" ? "embedded" : createHash("sha256").update(url).digest("hex").slice(0, 16)
 
@@ -148,7 +148,7 @@ export const databaseMark = (url: string | undefined): string =>
 export const describeInstance = ({ pid, url }: Instance): string =>
   `process ${pid}${url === undefined ? "" : `, ${url}`}`
 
-/** Processes that hold the folder's locks: a starting or ending process has no note. */
+/** Processes that hold the folder's locks. A process that starts or ends is not in `running/`. */
 const holdersOf = (folder: string): ReadonlyArray<string> => {
   const locks = ["database.lock", "ledger.lock", "state.lock"].map((name) => join(folder, name))
   return [...locks, `${folder}.lock`].flatMap((file) => {
@@ -161,7 +161,7 @@ const holdersOf = (folder: string): ReadonlyArray<string> => {
   })
 }
 
-export interface Deletion {
+interface Deletion {
   /** Entries that are ours. */
   readonly entries: ReadonlyArray<string>
   /** Foreign entries, which stay. */

@@ -42,7 +42,7 @@ export interface VerifyOptions {
   readonly expected: Readonly<Record<string, string>>
 }
 
-export interface VerifyReport {
+interface VerifyReport {
   readonly issuer: string
   readonly claims: Readonly<Record<string, string | number>>
   /** The checks that passed, as text. */

@@ -1,5 +1,5 @@
-// `npm run lint` and `npm run format` on any checkout: installs the tools of `test/tools` when they are missing, and
-// becomes the one that the first argument names.
+// `npm run lint` and `npm run format` on any checkout: installs the tools of `test/tools` if they are missing, and then
+// becomes the tool named by the first argument.
 import { become, install, refuseOldNode, root } from "../runtime/bootstrap.mjs"
 import { join } from "node:path"
 import process from "node:process"

@@ -220,7 +220,7 @@ export type BatchRefund = {
     readonly totalClaimed: string
   }>
   /** An ed25519 signature: 64 bytes, hex. */
-  readonly refundAuthorizerSignature?: string
+  readonly refundAuthorizerSignature: string
   /** An ed25519 signature: 64 bytes, hex. */
   readonly claimAuthorizerSignature?: string
 }
@@ -694,6 +694,11 @@ export type InclusionProof = {
     readonly entry: string
     readonly hashes: ReadonlyArray<string>
   }>
+  readonly map?: {
+    /** Base64url of what blinds the map's keys. */
+    readonly secret: string
+    readonly hashes: ReadonlyArray<string>
+  }
   /** Signed note. */
   readonly checkpoint: string
 }
@@ -1566,7 +1571,10 @@ export type SearchPage = {
     /** Cursor of the next page; null on the last. */
     readonly cursor: string | null
   }
-  /** Words of the query that were not searched for: about the price, and about how a call is paid. */
+  /**
+   * Words of the query that were not searched for: about the price, and about how a call is
+   * paid.
+   */
   readonly understood?: {
     readonly words: ReadonlyArray<string>
     /** With `maxPrice`, the filter that the words mean. */
@@ -2891,7 +2899,7 @@ export interface Client {
       readonly format?: undefined | string
     }
   }, signal?: AbortSignal) => Promise<unknown>
-  /** The store's key for the caller's channels. */
+  /** The store's key for the caller's channels in it. */
   readonly storeAuthorizer: (given: {
     readonly body: {
       /** In either spelling. */

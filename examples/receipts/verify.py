@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Verifies receipts with Python's standard library alone, as plugins/receipts/README.md describes them.
+"""Verifies receipts, as plugins/receipts/README.md specifies them, with only Python's standard library.
 
 Run `python3 verify.py ANSWER.json did.json`. It prints the claims, or why the receipt is refused (exit code 1).
-Nothing is shared with verify.mjs: the two were written apart, so an error of one shows in the other.
+It is a second implementation, in Python, of the checks of verify.mjs and needs no package.
 """
 import base64
 import hashlib

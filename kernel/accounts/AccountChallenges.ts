@@ -18,7 +18,7 @@ const challengeLengthMax = 600
 const hostForm = /^[a-z0-9.:[\]-]{1,255}$/
 /** The purpose of a challenge, as its sentence states it. */
 const purposes = { session: "signs in", receipts: "reads its receipts" } as const
-export type Purpose = keyof typeof purposes
+type Purpose = keyof typeof purposes
 const challengeForm =
   /^Tollkeeper at (\S+): (\S+) ([a-z ]+) on (\S+) until (\S+) by ([A-Za-z0-9_-]{22}) ([A-Za-z0-9_-]{43})$/
 

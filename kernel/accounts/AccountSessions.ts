@@ -18,7 +18,7 @@ import { AccountSignatures } from "./AccountSignatures.ts"
 import { EndedSessions } from "./EndedSessions.ts"
 import { KeyRevisions } from "./KeyRevisions.ts"
 
-export interface AccountSession {
+interface AccountSession {
   readonly account: string
   readonly until: Date
 }
@@ -177,7 +177,7 @@ const makeRecord = (sql: SqlClient.SqlClient) =>
     const [known] = yield* sql`select 1 from kernel_account_sessions where challenge = ${challenge}`
     return known === undefined
       ? "too many sign-ins of this account or address within a quarter of an hour; try again later"
-      : "this challenge was answered already; ask for a new one"
+      : "this challenge was already answered; request a new one"
   })
 
 export const accountsContract = contract(

@@ -1,8 +1,8 @@
-// Signing out of a key's browser session. The session itself is a signed cookie and stored nowhere, so its end is a
-// row: this replica refuses every copy of the cookie from then on, and each other replica as soon as it has read the
-// row, woken by a notification or within five seconds. A replica that starts reads the rows before it serves. A row
-// goes when its session would have ended anyway. A key has a bounded number of rows: beyond it, one row ends all of its
-// sessions so far.
+// Signs out the browser session of a key. The session is only a signed cookie and not stored, so we record its end as a
+// row. This replica refuses every copy of the cookie immediately. Every other replica does so once it has read the row,
+// after a notification or within five seconds. A starting replica reads the rows before it serves. A row is deleted
+// when its session would have expired anyway. The number of rows per key is bounded: beyond it, one row ends all of the
+// key's sessions so far.
 import { Clock, Context, Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -14,9 +14,9 @@ import { endedName, Sessions } from "../http/Sessions.ts"
 
 /** Poll interval for a replica that does not receive the notifications of others. */
 const pollEvery = "5 seconds"
-/** Rows of one key. */
+/** Maximum rows of one key. */
 export const ofKeyMax = 64
-/** Publications, most of which are payments, that are answered by one reading. */
+/** Interval over which publications, most of them payments, share one read. */
 const gatherFor = "1 second"
 
 interface EndedRow {
@@ -71,7 +71,7 @@ export class EndedSessions extends Context.Service<
         const now = new Date(yield* Clock.currentTimeMillis)
         yield* sql`delete from kernel_ended_sessions where until < ${now}`
         const all = endedName(session, "*")
-        // Not a fact: it only wakes the other replicas as one does.
+        // Not a fact: it only wakes the other replicas like one.
         const [one] = yield* facts.publishedBy(sql<EndedRow>`with mine as (
             select session from kernel_ended_sessions where session like ${endedName(session, "%")}),
           ended as (insert into kernel_ended_sessions

@@ -30,7 +30,7 @@ const replicasPollEvery = "200 millis"
 const markLength = 12
 
 /** Secrets of a plugin that a reread reads together with the keys. */
-export interface RereadPart {
+interface RereadPart {
   readonly name: string
   /** Reads again and returns the changes, for people. On an error nothing changes. */
   readonly reread: (scope: RereadScope) => Effect.Effect<ReadonlyArray<string>, SettingsRefused>

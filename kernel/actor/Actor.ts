@@ -10,7 +10,7 @@ import { type LastRun, Supervisor } from "./Supervisor.ts"
 import { beginOutage, endOutage, type Outage, outageOf } from "./outages.ts"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 
-export interface ReconcilerSpec<E, R> {
+interface ReconcilerSpec<E, R> {
   readonly id: string
   /**
    * Longest time between two turns; from ten seconds on, a turn comes up to five seconds sooner. An Effect may decide

@@ -24,7 +24,7 @@ export interface LastRun {
   readonly outcome: "succeeded" | "failed"
 }
 
-export interface ActorSpec<R> {
+interface ActorSpec<R> {
   /** Unique within its plugin. */
   readonly id: string
   readonly restart: "permanent" | "transient" | "temporary"

@@ -27,14 +27,14 @@ export interface SettlementClaim {
   readonly principal: string
 }
 
-export interface AttemptClaim {
+interface AttemptClaim {
   readonly settlement: string
   readonly kind: string
   readonly inner_hash: string
   readonly outer_hash: string
 }
 
-export interface SponsorClaim {
+interface SponsorClaim {
   readonly hash: string
   readonly sponsor: string
   readonly state: string
@@ -42,21 +42,21 @@ export interface SponsorClaim {
   readonly fee_charged_stroops: bigint | null
 }
 
-export interface ChannelClaim {
+interface ChannelClaim {
   readonly address: string
   readonly sequence: bigint | null
   readonly sequence_ledger: bigint
   readonly settlement: string | null
 }
 
-export interface BudgetClaim {
+interface BudgetClaim {
   readonly day: string
   readonly principal: string
   readonly reserved: bigint
   readonly committed: bigint
 }
 
-export interface FactClaim {
+interface FactClaim {
   readonly subject: string
   readonly types: ReadonlyArray<string>
 }

@@ -35,7 +35,7 @@ export interface LogView {
   readonly keptSince: number
 }
 
-export interface LogReport {
+interface LogReport {
   readonly leaves: number
   /** Outcomes of settlements that the database has swept; compared only with the ledger. */
   readonly swept: number

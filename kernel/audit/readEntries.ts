@@ -25,7 +25,7 @@ export interface AuditEndpoint extends Pick<EndpointOptions, "timeout" | "header
   readonly url: string
 }
 
-export interface ReadEntry {
+interface ReadEntry {
   readonly data: xdr.LedgerEntryDataWire
   /** The ledger that changed it last; infinite if the endpoint does not report it. */
   readonly modifiedLedger: number

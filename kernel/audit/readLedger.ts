@@ -26,7 +26,7 @@ export interface LedgerEntry {
 }
 
 /** An event of a requested contract, in a transaction of any sender. */
-export interface SeenEvent {
+interface SeenEvent {
   readonly ledger: number
   readonly innerHash: string
   readonly event: ContractEvent
@@ -63,7 +63,7 @@ const Health = Schema.Struct({ oldestLedger: Schema.Natural, latestLedger: Schem
 /** Transactions on a page. */
 const pageMax = 200
 
-export interface ReadLedgerOptions extends AuditEndpoint {
+interface ReadLedgerOptions extends AuditEndpoint {
   readonly passphrase: string
   /** Sponsors and channels. */
   readonly accounts: ReadonlySet<string>

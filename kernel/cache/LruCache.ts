@@ -52,7 +52,7 @@ export class LruCache<K, V extends {} | null> extends BoundedMap<K, V> {
   }
 }
 
-export interface CacheReading {
+interface CacheReading {
   readonly name: string
   /** Since the process began. */
   readonly hits: number

@@ -10,7 +10,7 @@ const Given = class {
   }
 }
 
-export interface ObjectSlot<K extends object, A> {
+interface ObjectSlot<K extends object, A> {
   /** Undefined for an object without a stored value. */
   readonly get: (object: K) => A | undefined
   /** Only once per object: it throws the second time. */

@@ -30,7 +30,7 @@ export interface Declarations {
   /** By name, `networks` with every contributed key in it. */
   readonly sections: ReadonlyMap<string, Section<unknown>>
   readonly networkKeys: ReadonlyArray<NetworkKeys<unknown>>
-  /** A plugin could not be loaded: a section that is not here may be its own. */
+  /** A plugin could not be loaded. An unknown section may belong to it. */
   readonly isPartial?: boolean
 }
 

@@ -44,7 +44,7 @@ export const operatorKeysEnvSection = scalar(
   text({ default: "OPERATOR_API_KEYS", doc: "Environment variable with the operators' keys, comma-separated." })
 )
 
-export interface ServerValues {
+interface ServerValues {
   readonly host: string | undefined
   readonly port: number
   readonly instance: string | undefined

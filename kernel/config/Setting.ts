@@ -7,7 +7,7 @@ import { Effect, Schema, SchemaGetter } from "effect"
 /** A setting's schema carries its documentation and default as annotations. */
 export type Setting<A, I = any> = Schema.Codec<A, I>
 
-export interface Doc {
+interface Doc {
   /** One sentence for the operator. */
   readonly doc: string
   readonly unit?: string

@@ -3,7 +3,7 @@
 import { Schema, SchemaIssue } from "effect"
 import { suggestionSuffix } from "./didYouMean.ts"
 
-export interface SettingIssue {
+interface SettingIssue {
   /** Dotted, from the section on. */
   readonly path: string
   readonly message: string

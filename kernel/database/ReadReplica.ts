@@ -20,7 +20,7 @@ export const ReadTarget = Context.Reference<ReadTargetName>("tollkeeper/database
   defaultValue: () => undefined
 })
 
-export interface ReplicaStatus {
+interface ReplicaStatus {
   readonly isFit: boolean
   /** Milliseconds behind the primary, as precise as the poll interval; undefined while unknown. */
   readonly lagMillis: number | undefined

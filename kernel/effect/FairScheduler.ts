@@ -4,7 +4,7 @@
 // evicted waiter is refused immediately.
 import { Deferred, Effect, Option } from "effect"
 
-export interface FairCaller {
+interface FairCaller {
   readonly name: string
   /** It cost its caller nothing. */
   readonly isFree: boolean

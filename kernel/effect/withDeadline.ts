@@ -15,7 +15,7 @@ import { type ListNode, LinkedList } from "./LinkedList.ts"
 export type AbandonedFiber = Effect.Effect<unknown>
 
 /** An end that many can await at the cost of one fiber. */
-export interface Shutdown {
+interface Shutdown {
   /** Calls back at the end, or immediately if it has already come; the returned function cancels the callback. */
   readonly onEnd: (ended: () => void) => () => void
 }

@@ -54,11 +54,11 @@ export interface NewFact {
 }
 
 /** A fact was published outside a transaction: it could exist without its cause. That is a bug. */
-export class FactOutsideTransaction extends Schema.TaggedError<FactOutsideTransaction>()("FactOutsideTransaction", {
+class FactOutsideTransaction extends Schema.TaggedError<FactOutsideTransaction>()("FactOutsideTransaction", {
   type: Schema.String
 }) {}
 
-export interface ConsumerSpec<E, R> {
+interface ConsumerSpec<E, R> {
   /** Names the cursor; unique. */
   readonly consumer: string
   /** Maximum facts of one batch. Default 200. */
@@ -125,7 +125,7 @@ const placeFacts = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, seen: 
 }, withSpanIfSampled("Facts.place"))
 
 /** The columns a fact is read from, as SQL. */
-export const factColumns = "id, at, type, version, subject, data, position, principal"
+const factColumns = "id, at, type, version, subject, data, position, principal"
 
 const readBatch = (sql: SqlClient.SqlClient, consumer: string, batchMax: number) =>
   Effect.gen(function* () {

@@ -4,7 +4,7 @@
 // inside one of them drops only that member.
 import { Data, Effect, Result } from "effect"
 
-export interface JsonBounds {
+interface JsonBounds {
   readonly depthMax: number
   /** Objects, arrays, keys and scalars together. */
   readonly valuesMax: number
@@ -12,7 +12,7 @@ export interface JsonBounds {
   readonly keys?: "any"
 }
 
-export const defaultBounds: JsonBounds = { depthMax: 32, valuesMax: 20_000 }
+const defaultBounds: JsonBounds = { depthMax: 32, valuesMax: 20_000 }
 
 /** The text is not JSON within the bounds. */
 export class JsonParseError extends Data.TaggedClass("JsonParseError")<{ readonly message: string }> {}
@@ -195,7 +195,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 const fail = (message: string) => Result.fail(new JsonParseError({ message }))
 
-export interface JsonWithMembers {
+interface JsonWithMembers {
   readonly value: unknown
   /** Members that were dropped, by name as sent. */
   readonly dropped: ReadonlySet<string>

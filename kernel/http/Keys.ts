@@ -23,7 +23,7 @@ export interface NamedKey {
 }
 
 /** Rights of a key beyond its own payments: `analytics:all` reads the payments of every key. */
-export type KeyScope = "analytics:all"
+type KeyScope = "analytics:all"
 
 interface Attributes {
   /** The key is valid before this time; absent: without an end. */

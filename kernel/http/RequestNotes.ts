@@ -1,6 +1,6 @@
-// Annotations for the one log line of a request: the payer, the reason of a refusal, the hash and the settlement. So
-// the log answers "what happened to my payment?". Code that learns one of them adds it; a later value replaces an
-// earlier one. Outside a request, annotations are dropped.
+// Annotations for the log line of a request: the payer, the reason of a refusal, the hash and the settlement. So the
+// log answers "what happened to my payment?". Code that learns one of them adds it; a later value replaces an earlier
+// one. Outside a request, annotations are dropped.
 import { Context, Effect, type Fiber } from "effect"
 
 export interface RequestFacts {

@@ -15,7 +15,7 @@ interface Place extends Partial<RouteRules> {
 }
 
 /** A page, one of its files, the answer to a preflight, or a route of another program than the facilitator. */
-export interface Undocumented extends Place {
+interface Undocumented extends Place {
   readonly id?: undefined
 }
 

@@ -7,7 +7,7 @@ import type { HttpRouter } from "effect/http"
  * and it does not belong to the interface. `public`: an answer that every page may read. `guarded`: for this listener's
  * own pages, and pages in `server.allowed_origins`.
  */
-export type Exposure = "page" | "public" | "guarded"
+type Exposure = "page" | "public" | "guarded"
 
 export interface RouteRules {
   readonly exposure: Exposure

@@ -35,7 +35,7 @@ export const viaOf = ({ headers }: HttpServerRequest.HttpServerRequest): "page" 
 const form = /^(operator|caller)\.([a-z0-9-]{1,32})\.([0-9]{1,12})\.([A-Za-z0-9_-]{16})\.([A-Za-z0-9_-]{43})$/
 
 /** The cookie's name: over TLS only this very host can set it. */
-export const cookieNameOver = (name: string, overTls: boolean): string => (overTls ? `__Host-${name}` : name)
+const cookieNameOver = (name: string, overTls: boolean): string => (overTls ? `__Host-${name}` : name)
 
 /**
  * The value of the cookie with exactly this name; undefined if there are two, because one of them may be another
@@ -49,7 +49,7 @@ const valueOf = (request: HttpServerRequest.HttpServerRequest, name: string): st
   return values.length === 1 ? values[0]!.slice(name.length + 1) : undefined
 }
 
-export interface SentCookie {
+interface SentCookie {
   readonly value: string
   /** Whether the cookie was set over TLS: a value is not valid under the other name. */
   readonly overTls: boolean
@@ -96,7 +96,7 @@ export const endedName = ({ principal, role }: Omit<Session, "untilSeconds">, id
   `${role}.${principal}.${id}`
 
 /** A session that was signed out of, by `endedName`, and when it would have ended. */
-export interface EndedSession {
+interface EndedSession {
   readonly name: string
   readonly untilSeconds: number
 }
@@ -113,7 +113,7 @@ export class Sessions extends Context.Service<
     readonly closed: (overTls: boolean) => string
     /** The session that a request's cookie is, from any page, and its random part; undefined without one. */
     readonly named: (request: HttpServerRequest.HttpServerRequest) => (Session & { readonly id: string }) | undefined
-    /** From now on these sessions are none; those that ended by themselves are forgotten. */
+    /** From now on these sessions are invalid. Expired sessions are removed. */
     readonly setEnded: (ended: ReadonlyArray<EndedSession>) => void
     /** The session of a request. None without one, and None for a change that our pages did not send. */
     readonly of: (request: HttpServerRequest.HttpServerRequest) => Option.Option<Session>
@@ -152,7 +152,7 @@ export class Sessions extends Context.Service<
         // A session with a longer life was opened while this machine's clock was ahead.
         if (mac === undefined || left <= 0 || left > hoursMax * 3_600 + clockSecondsMax) return Option.none()
         const allUntil = ended.get(endedName({ role, principal }, "*")) ?? 0
-        // An earlier version recorded the random part alone.
+        // An earlier version recorded only the random part.
         if (Number(until) <= allUntil || ended.has(endedName({ role, principal }, id)) || ended.has(id))
           return Option.none()
         const signed = signedOf(value.slice(0, value.lastIndexOf(".")), overTls)

@@ -25,7 +25,7 @@ export const gzip = (bytes: Uint8Array<ArrayBuffer>): Effect.Effect<Uint8Array<A
 export const takesGzip = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   /(^|,)\s*gzip\s*(,|$)/.test(headers["accept-encoding"] ?? "")
 
-export interface RenderedAs {
+interface RenderedAs {
   readonly contentType: string
   /** Headers of the answer and of a 304, including `cache-control`. */
   readonly headers: Readonly<Record<string, string>>

@@ -65,10 +65,7 @@ const refuseAs =
     })
 
 /** The address to dial for a URL; refused when the URL or any of its addresses is not allowed. */
-export const pinAddress = Effect.fnUntraced(function* (
-  url: URL,
-  policy: Pick<FetchPolicy, "allowLocal" | "allowPlain">
-) {
+const pinAddress = Effect.fnUntraced(function* (url: URL, policy: Pick<FetchPolicy, "allowLocal" | "allowPlain">) {
   const outbound = yield* Outbound
   if (url.protocol !== "https:" && !(url.protocol === "http:" && policy.allowPlain)) return yield* refuse("insecure")
   if (!isDialable(url)) return yield* refuse("blocked")

@@ -36,7 +36,7 @@ export interface InclusionFees extends FeeStats {
 }
 
 /** The ledger's time by the last reading, regardless of its age: for operators. */
-export interface LedgerStatus {
+interface LedgerStatus {
   readonly time: LedgerTime | undefined
   /** Seconds since the ledger last advanced. */
   readonly ageSeconds: number

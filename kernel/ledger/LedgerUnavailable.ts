@@ -7,7 +7,7 @@ export class LedgerUnavailable extends Schema.TaggedError<LedgerUnavailable>()("
   operation: Schema.String,
   /** The reason, without payloads. */
   message: Schema.String,
-  /** No endpoint answered: an outage, in contrast to an answer that is not credible. */
+  /** No endpoint answered. This means an outage, while an implausible answer does not. */
   isSilent: Schema.optionalKey(Schema.Boolean),
   /** The system's error code of a failed connection, or the HTTP status. */
   code: Schema.optionalKey(Schema.String),

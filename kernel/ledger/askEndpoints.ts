@@ -25,7 +25,7 @@ export class CallError extends Data.TaggedError("CallError")<{
   readonly retryAfterMillis: number
 }> {}
 
-export interface EndpointCall<A> {
+interface EndpointCall<A> {
   readonly ask: Effect.Effect<A, CallError>
   /** Called when an endpoint had not answered yet and the next one was called. */
   readonly slow: Effect.Effect<void>

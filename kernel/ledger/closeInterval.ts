@@ -23,7 +23,7 @@ const clientPollsMax = 60
  * One sample, a poll that saw a new ledger: ledgers since the previous sample, and the time between them, by two
  * clocks.
  */
-export interface PollObservation {
+interface PollObservation {
   readonly ledgers: number
   /** Elapsed time on this machine. */
   readonly millis: number

@@ -30,7 +30,7 @@ interface CandidateAhead {
   readonly polls: number
 }
 
-export interface HeadObservations {
+interface HeadObservations {
   readonly first: LatestLedger
   /** Every endpoint's own answer, requested after the first one; empty if that was not necessary. */
   readonly second: ReadonlyArray<LatestLedger>
@@ -42,7 +42,7 @@ export interface HeadObservations {
   readonly machineSeconds: number
 }
 
-export type HeadUpdate = {
+type HeadUpdate = {
   readonly state: HeadState
   /** `advanced`: by an expected number of ledgers; `moved`: to another place. */
   readonly change: "none" | "advanced" | "moved"

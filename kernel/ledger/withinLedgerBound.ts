@@ -8,7 +8,7 @@ import type { LedgerClock, LedgerTime } from "./LedgerClock.ts"
 const provenLedger = ({ isFirstWord, sequence }: LedgerTime): number => (isFirstWord ? 0 : sequence)
 
 /**
- * The ledger up to which an answer counts: the ledger it names, at most the selected head; 0 before anything is
+ * The last ledger for which an answer counts: the answer's own ledger, at most the selected head; 0 before any head is
  * confirmed.
  */
 export const withinLedgerBound = ({ now }: Pick<LedgerClock["Service"], "now">, latestLedger: number) =>

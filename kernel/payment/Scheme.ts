@@ -52,7 +52,7 @@ export interface Covered {
 }
 
 /** A scheme's changes to the answer of a settled payment. */
-export interface SettledChanges {
+interface SettledChanges {
   /** Replaces the record's payer. */
   readonly payer?: string | undefined
   /** False for a seller's own call: the answer names no payer. */
@@ -164,7 +164,7 @@ export interface Scheme {
 }
 
 /** Two plugins registered the same scheme, or one reason with two meanings. */
-export class SchemeRefused extends Schema.TaggedError<SchemeRefused>()("SchemeRefused", {
+class SchemeRefused extends Schema.TaggedError<SchemeRefused>()("SchemeRefused", {
   scheme: Schema.String,
   message: Schema.String
 }) {}

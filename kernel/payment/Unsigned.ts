@@ -23,7 +23,7 @@ export interface UnsignedOrder {
 }
 
 /** Other bytes for which the payload carries an ed25519 signature. The key signs their sha256. */
-export interface SignedBeside {
+interface SignedBeside {
   /** G… */
   readonly signer: string
   readonly preimage: Uint8Array

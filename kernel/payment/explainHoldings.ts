@@ -12,7 +12,7 @@ const timeMax = "2 seconds"
 const codeOf = (answer: SimulationAnswer): string | undefined =>
   answer._tag === "Refused" ? /Contract, #(10|11|13)\)/.exec(answer.code)?.[1] : undefined
 
-export interface Movement {
+interface Movement {
   readonly payer: string
   readonly payTo: string
   readonly asset: string

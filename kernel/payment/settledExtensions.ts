@@ -24,7 +24,8 @@ export const extensionsLengthMax = 2_400
 type Members = Record<string, unknown>
 
 /**
- * Also None for a value that is not JSON: we serialize it once here, so that a surprise in it cannot break the answer.
+ * Also None for a value that does not serialize to JSON. We serialize it here, once, so that a surprise in it cannot
+ * break the answer.
  */
 const writtenBy = (hook: SettledHook, answer: SettledAnswer): Effect.Effect<Option.Option<string>> =>
   Effect.suspend(() => hook.add(answer)).pipe(
@@ -58,7 +59,7 @@ export const eventExtensions = Effect.fnUntraced(function* (
   return Object.keys(members).length === 0 ? {} : { extensions: members }
 })
 
-/** The members of `extensions` for a success; undefined if there are none. Never fails. */
+/** The members of `extensions` for a success; undefined without members. Never fails. */
 export const makeSettledExtensions = Effect.gen(function* () {
   const extensions = yield* Extensions
   const scope = yield* Effect.scope

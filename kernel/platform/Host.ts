@@ -1,6 +1,9 @@
 // The machine, for plugins: its name, and the process's folder for state.
 import { Context } from "effect"
 
+/** A file in the state folder: operators' actions that no database could record. */
+export const keptActsFile = "acts.jsonl"
+
 export class Host extends Context.Service<
   Host,
   {

@@ -7,7 +7,7 @@ export interface ResourceUse {
   readonly residentBytes: number
 }
 
-export interface ProcessFacts {
+interface ProcessFacts {
   /** Version of this program. */
   readonly version: string
   /** `node` or `deno`, and its version. */

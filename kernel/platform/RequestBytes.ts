@@ -7,7 +7,7 @@ import type { HttpServerRequest } from "effect/http"
 /** The body is not available: longer than the limit, cut off, or too slow. */
 export class BodyReadError extends Data.TaggedError("BodyReadError")<{ readonly reason: "too long" | "cut off" }> {}
 
-export interface BytesWithin {
+interface BytesWithin {
   readonly bytesMax: number
   /** From the call to the last byte. */
   readonly longest: Duration.Duration

@@ -2,7 +2,7 @@
 // The loader writes it while plugins start; anyone may read it.
 import { Context, Layer } from "effect"
 
-export interface PluginState {
+interface PluginState {
   readonly id: string
   readonly state: "running" | "degraded"
   /** The reason for a degraded state, at most 200 characters; absent while it runs. */

@@ -25,7 +25,7 @@ export interface PromisedPayment {
 }
 
 /** Atomic units. */
-export interface AmountsMoved {
+interface AmountsMoved {
   readonly amount: bigint
   /** Amount sold for the seller's accounting, if it differs from the amount planned when it was recorded. */
   readonly sold?: bigint | undefined

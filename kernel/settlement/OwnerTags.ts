@@ -9,7 +9,7 @@ import { Crypto } from "../platform/Crypto.ts"
 import { conditionsOf, hashSignerOf, sameBytes, type Transaction } from "../stellar/Envelope.ts"
 
 /** A payment with its owner. */
-export interface OwnedPayment {
+interface OwnedPayment {
   readonly network: string
   readonly owner: string
   /** The payment's fingerprint; it contains no line break. */

@@ -1,12 +1,12 @@
 // The signer signs the transactions that this program builds, and refuses everything else, from any caller. A
-// settlement is one contract call on one of our channels. It has no source, no memo and none of our own accounts
-// anywhere in it, is bounded by a ledger and the fee ceilings, and has no further signer except the hash whose preimage
-// comes with it. A fee bump is the sponsor's, around exactly such a settlement. The sponsor's own transactions only
-// create, fund or merge our channels, or move a former sponsor's balance to the operator's account. A refusal here is a
-// bug or an attack, so it is a defect; it names the violated rule and never the content. Sponsor and channels may
-// change while the process runs (a rotation), so addresses must be read on each use; a remote key that does not sign
-// leaves everything open. A call that a scheme registered may hold the sponsor at one argument; its authorization of
-// that call is signed here too (`ownAuthorization.ts`).
+// settlement is one contract call on one of our channels. It must not contain a source, a memo or any of our own
+// accounts, is bounded by a ledger and the fee ceilings, and accepts only one further signer: a hash with its preimage.
+// A fee bump is the sponsor's, around exactly such a settlement. The sponsor's own transactions only create, fund or
+// merge our channels, or move a former sponsor's balance to the operator's account. A refusal here is a bug or an
+// attack, so it is a defect; it names the violated rule and never the content. Sponsor and channels may change while
+// the process runs (a rotation), so addresses must be read on each use; a remote key that does not sign leaves
+// everything open. A call that a scheme registered may hold the sponsor at one argument; its authorization of that call
+// is signed here too (`ownAuthorization.ts`).
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { Hex } from "effect/encoding"
@@ -51,7 +51,7 @@ export const sponsorStroopsPerOperationMax = 100_000n
 /** The signer was asked for a transaction that this program does not build. */
 export class SignerRefused extends Schema.TaggedError<SignerRefused>()("SignerRefused", { message: Schema.String }) {}
 
-export interface SignedEnvelope {
+interface SignedEnvelope {
   /** Base64 XDR of the fee bump, ready to send. */
   readonly envelope: string
   /** Hex. */
@@ -62,7 +62,7 @@ export interface SignedEnvelope {
 }
 
 /** A settlement, or the no-op that cancels one. */
-export interface SettlementToSign {
+interface SettlementToSign {
   readonly transaction: Transaction
   readonly channel: string
   /** The scheme's ceilings bound the fee. */
@@ -72,7 +72,7 @@ export interface SettlementToSign {
   readonly preimage?: Uint8Array
 }
 
-export interface AuthorizationToSign {
+interface AuthorizationToSign {
   /** XDR of one contract call without a source, with the authorizations of all other parties. */
   readonly operationXdr: Uint8Array
   readonly expiresLedger: number
@@ -221,10 +221,7 @@ export class Signer extends Context.Service<
     readonly assure: Effect.Effect<void>
     /** The current accounts. */
     readonly names: () => AccountNames
-    /**
-     * Reads the sources of the keys again: sponsor, channels and everything derived from them change atomically, or not
-     * at all.
-     */
+    /** Reads the sources of the keys again. Sponsor, channels and everything derived from them change atomically. */
     readonly reread: Vault["Service"]["reread"]
     /**
      * Accounts that may be named as the facilitator: the sponsor, and earlier sponsors with secrets that are still

@@ -1,8 +1,7 @@
-// The only place where the sponsor may occur in a payment: as one argument of one contract call, with a separate
-// authorization for exactly that call. A scheme's plugin names the call and the position when it starts; the signer
-// then signs such an authorization and no other. A settlement with such an authorization is recognized by the sponsor's
-// own signature in it. So it can be signed again after a restart, with or without the scheme's plugin. Pure; nothing
-// here signs.
+// The sponsor may occur in a payment only as one argument of one contract call, with a separate authorization for
+// exactly that call. A scheme's plugin declares the call and the position when it starts. The signer then signs such an
+// authorization and no other. A settlement with such an authorization is recognized by the sponsor's own signature in
+// it. So it can be signed again after a restart, with or without the scheme's plugin. Pure; nothing here signs.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { verifyEd25519 } from "../ledger/Ed25519.ts"
 import type { Crypto } from "../platform/Crypto.ts"
@@ -29,7 +28,7 @@ import {
 import { type Operation, sameBytes } from "../stellar/Envelope.ts"
 import { addressOf, symbolText, type Value, voidValue } from "../stellar/Value.ts"
 
-/** The one call in which the sponsor may occur, and the position of its argument, from 0. */
+/** The single call that may contain the sponsor, and the position of its argument, from 0. */
 export interface SponsoredCall {
   /** Contract address, C… */
   readonly contract: string

@@ -47,7 +47,7 @@ export const encodeEntry = (entry: AuthEntry): Uint8Array => xdr.SorobanAuthoriz
 export const sourceEntry = (invocation: Invocation): AuthEntry =>
   ({ credentials: { type: credentialsKind.sourceAccount }, rootInvocation: invocation }) as unknown as AuthEntry
 
-export interface SignedTerms {
+interface SignedTerms {
   /** The authorizing account or contract. */
   readonly address: string
   readonly nonce: bigint
@@ -98,7 +98,7 @@ export const signedPayload = (
 const encodeInvocation = (invocation: Invocation): Uint8Array =>
   bytesRead(invocation) ?? xdr.SorobanAuthorizedInvocation.schema.encode(invocation)
 
-export interface KeySignature {
+interface KeySignature {
   readonly key: Uint8Array
   readonly signature: Uint8Array
 }

@@ -33,7 +33,7 @@ export const envelopeBytesMax = 131_072
 const depthMax = 1_000
 
 /** The reason why a transaction string is invalid: never its content. */
-export class EnvelopeMalformed extends Data.TaggedError("EnvelopeMalformed")<{
+class EnvelopeMalformed extends Data.TaggedError("EnvelopeMalformed")<{
   readonly reason: "not base64" | "too large" | "not a transaction envelope"
 }> {}
 
@@ -216,11 +216,8 @@ export const networkIdOf = (crypto: Crypto["Service"], passphrase: string): Uint
 export const transactionHash = (crypto: Crypto["Service"], networkId: Uint8Array, tx: Transaction): Uint8Array =>
   crypto.sha256(payloadCodec.encode({ networkId, taggedTransaction: { type: 2, tx } }))
 
-export const feeBumpHash = (
-  crypto: Crypto["Service"],
-  networkId: Uint8Array,
-  tx: xdr.FeeBumpTransactionWire
-): Uint8Array => crypto.sha256(payloadCodec.encode({ networkId, taggedTransaction: { type: 5, feeBump: tx } }))
+const feeBumpHash = (crypto: Crypto["Service"], networkId: Uint8Array, tx: xdr.FeeBumpTransactionWire): Uint8Array =>
+  crypto.sha256(payloadCodec.encode({ networkId, taggedTransaction: { type: 5, feeBump: tx } }))
 
 /** Hex of the inner and outer hash of an envelope; equal if it is not a fee bump. None for the legacy kind. */
 export const hashesOf = (

@@ -8,7 +8,7 @@ import { accountKey, readAccount } from "./LedgerEntry.ts"
 import { boolOf, fieldsOf, i128Of, symbolOf, symbolText, type Value } from "./Value.ts"
 
 /** The asset of a contract: the network's own coin, or one of an issuer. */
-export type HeldAsset =
+type HeldAsset =
   | { readonly _tag: "Native" }
   | { readonly _tag: "Issued"; readonly code: string; readonly issuer: string }
 

@@ -4,7 +4,7 @@
 import { xdr } from "@stellar/stellar-sdk/base"
 
 /** The first protocol that accepts credentials of version 2. */
-export const ADDRESS_V2_SINCE = 27
+const ADDRESS_V2_SINCE = 27
 
 /** The credentials in the newest version that a network with this protocol accepts. */
 export const addressCredentials = (

@@ -11,7 +11,7 @@ import { envelopeKind, extensionKind } from "./kinds.ts"
 import { int64Bytes, joinedBytes, uint32Bytes } from "./readXdr.ts"
 
 /** XDR to be signed, and the 32 bytes that its signature signs. */
-export interface SigningInput {
+interface SigningInput {
   readonly bytes: Uint8Array
   readonly hash: Uint8Array
 }

@@ -6,7 +6,7 @@
 // available.
 import { Clock, Context, Effect } from "effect"
 
-export interface TrustedNow {
+interface TrustedNow {
   /** Unix milliseconds. */
   readonly now: number
   /** The ledger's time is known, so that `now` does not depend on one clock. */

@@ -20,7 +20,7 @@ import { ofTenant } from "./reports/ofTenant.ts"
 import { forms, type Page, readLimit, readPage, readWindow, type Window } from "./reports/parameters.ts"
 
 /** A route of a report. */
-export type ReportRoute = Documented & { readonly query: Parameters }
+type ReportRoute = Documented & { readonly query: Parameters }
 
 /** Names of the parameters that a route declares. */
 type NameOf<Declared extends ReportRoute> = keyof Declared["query"]["fields"] & string

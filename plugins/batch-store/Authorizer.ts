@@ -1,9 +1,9 @@
-// The authorizer keys for receivers, derived from one secret, so all replicas derive the same keys and store none. Each
-// seller has two. The key of its channels in this store also derives from the store's name in the database: another
-// store has another key, and a channel names its store by that key. The key of a seller that keeps its own channels
-// derives from the secret alone, so it survives the loss of the database. Such a key can only sign claims to the
-// receiver, up to the amount that payers signed, and refunds to the payer. It cannot move money anywhere else. Without
-// the secret or the scheme's contract, nothing is signed.
+// The authorizer keys for receivers. They derive from one secret, so all replicas have the same keys and store none.
+// Each seller has two. The key for its channels in this store also derives from the store's name in the database:
+// another store has another key, and a channel identifies its store by that key. The key of a seller that keeps its own
+// channels derives only from the secret, so it survives the loss of the database. Such a key can only sign claims to
+// the receiver, up to the amount that payers signed, and refunds to the payer. It cannot move money anywhere else.
+// Without the secret or the scheme's contract, nothing is signed.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Hex } from "effect/encoding"
@@ -35,13 +35,13 @@ export interface WireClaim {
   readonly totalClaimed: string
 }
 
-export interface SentVoucher {
+interface SentVoucher {
   readonly channelId: string
   readonly maxClaimableAmount: string
   readonly signature: string
 }
 
-export interface UnsignedRefund {
+interface UnsignedRefund {
   readonly channelId: string
   readonly amount: bigint
   readonly nonce: bigint
@@ -50,7 +50,7 @@ export interface UnsignedRefund {
   readonly expiresAt: number
 }
 
-export interface RefundSignatures {
+interface RefundSignatures {
   readonly refundAuthorizerSignature: string
   readonly claimAuthorizerSignature?: string
 }
@@ -97,7 +97,7 @@ export class Authorizer extends Context.Service<
   {
     /** The authorizer of the seller's channels in this store, G…; undefined without a secret. */
     readonly of: (principal: string) => string | undefined
-    /** The authorizer of channels that the caller keeps itself, G…; undefined for a caller that has none. */
+    /** The authorizer of channels that the caller keeps itself, G…; undefined for a caller without one. */
     readonly delegateOf: (principal: string) => string | undefined
     /** True if the store can sign the seller's claims: it has the secret, and the scheme has its contract. */
     readonly signs: (principal: string) => boolean
@@ -105,7 +105,7 @@ export class Authorizer extends Context.Service<
     readonly refund: (principal: string, refund: UnsignedRefund) => RefundSignatures | undefined
     /** Whether a voucher is of this channel and signed by its payer's authorizer, as the ledger decides. */
     readonly isVoucher: (config: ChannelConfig, voucher: SentVoucher) => boolean
-    /** The signature of a digest, hex, where `authorizer` is one of the caller's; undefined for any other. */
+    /** The hex signature of a digest, if `authorizer` is one of the caller's keys; otherwise undefined. */
     readonly asDelegate: DelegateSign
   }
 >()("tollkeeper/batch-store/Authorizer") {

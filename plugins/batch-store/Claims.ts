@@ -21,7 +21,7 @@ export interface OpenClaim {
 }
 
 /** Channels of one seller that are claimed together: one receiver, one token. */
-export interface Group {
+interface Group {
   readonly principal: string
   readonly receiver: string
   readonly token: string
@@ -38,11 +38,11 @@ export interface Due {
 /** A started withdrawal with something left to claim. */
 export interface Withdrawals {
   readonly unanswered: number
-  /** Unix seconds at which the first withdrawal may end; null without a withdrawal. */
+  /** First close time that allows a withdrawal to end, Unix seconds; null without a withdrawal. */
   readonly firstEndsAt: number | null
 }
 
-/** What of one token was charged and can be claimed no more. */
+/** Charges in one token that can no longer be claimed. */
 export interface Lost {
   readonly token: string
   readonly channels: number
@@ -52,7 +52,7 @@ export interface Lost {
   readonly isRecent: boolean
 }
 
-/** A receiver whose claimed amounts could not be paid out; the settle is repeated later. */
+/** A receiver with claimed amounts that could not be paid out. The settle is repeated later. */
 export interface Unpaid {
   readonly principal: string
   readonly receiver: string
@@ -148,7 +148,7 @@ export class Claims extends Context.Service<
           sql<Lost>`select token, count(*)::int as channels, sum(lost)::text as amount,
               bool_or(lost_at > clock_timestamp() - interval '1 day') as "isRecent"
             from batch_store_channels where network = ${network} and lost > 0 group by token order by token`,
-        // An open settle carries the reason of the one that failed before it.
+        // An open settle has the reason of the failed settle before it.
         unpaid: (network) =>
           sql<Unpaid>`select principal, receiver, token, min(reason) as reason from batch_store_claims
             where state = 'open' and network = ${network} and kind = 'settle' and reason is not null

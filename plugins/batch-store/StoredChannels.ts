@@ -14,7 +14,7 @@ export interface Place {
   readonly network: string
 }
 
-export interface ReserveOptions {
+interface ReserveOptions {
   readonly ttlSeconds: number
   /** Rows of the principal, beyond which a channel without a record is not taken. */
   readonly channelsMax: number
@@ -36,7 +36,7 @@ export interface Policy {
   readonly claimAt: string | undefined
 }
 
-export interface HeldRefund {
+interface HeldRefund {
   readonly channelId: string
   readonly payment: string
   /** The charged amount, from the buyer's voucher. */

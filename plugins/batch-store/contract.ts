@@ -1,10 +1,10 @@
-// The backoff of a channel whose claim failed by itself, for the store's claimer and for sellers that claim by
-// themselves: short while its payer withdraws, otherwise a tenth of the time that its charges have waited. Also the
-// fact that reports a lost amount. Pure.
+// The backoff of a channel after a failed single claim, for the store's claimer and for sellers that claim by
+// themselves. It is short while the payer withdraws, otherwise a tenth of the time that the channel's charges have
+// waited. Also the fact that reports a lost amount. Pure.
 
-/** At least, and while a withdrawal is started, seconds. */
+/** Minimum, and the value while a withdrawal is started, seconds. */
 const pauseMin = 60
-/** At most, seconds. */
+/** Maximum, seconds. */
 const pauseMax = 3_600
 
 export const claimPauseSeconds = (isWithdrawing: boolean, waitedSeconds: number): number =>
@@ -19,7 +19,7 @@ export interface ChannelLost {
   readonly payer: string
   readonly payTo: string
   readonly asset: string
-  /** Atomic units, like what of it is lost. */
+  /** Charged amount in atomic units, like the lost amount. */
   readonly charged: string
   readonly lost: string
 }

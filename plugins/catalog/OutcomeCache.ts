@@ -15,7 +15,7 @@ const cachedMax = 20_000
 /** Characters of all keys together: some are whole texts. */
 const charactersMax = 16_000_000
 
-export interface CachedOutcome {
+interface CachedOutcome {
   readonly outcome: ExtensionOutcome
   readonly recorded: Recorded
   readonly validatedAt: number

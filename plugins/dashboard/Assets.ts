@@ -38,10 +38,13 @@ const packaged: Readonly<Record<string, readonly [file: string, type: keyof type
   "/dashboard/library/api.css": ["swagger-ui-dist/swagger-ui.css", "style"]
 }
 
-/** uPlot's package has its module only at full length: its short script becomes one, at half the size. */
+/**
+ * uPlot's package has an ES module only unminified. We serve its minified script with an export appended, at half the
+ * size.
+ */
 const appended: Readonly<Record<string, string>> = { "/dashboard/library/uplot.js": "\nexport default uPlot\n" }
 
-/** Published scripts that a page runs as they are, by the path that its import leads to. */
+/** Published scripts that a page runs unchanged, by the path that its import resolves to. */
 const scriptPath = /^\/examples\/receipts\/((?:check|verify)\.mjs)$/
 
 const ownPath = /^\/dashboard\/web\/([A-Za-z]+)\.(ts|css|svg)$/
@@ -49,7 +52,7 @@ const ownPath = /^\/dashboard\/web\/([A-Za-z]+)\.(ts|css|svg)$/
 export class Assets extends Context.Service<
   Assets,
   {
-    /** Paths of a module of ours and of all its imports, for a page to preload. */
+    /** Paths of one of our modules and all of its imports, for a page to preload. */
     readonly closure: (module: string) => Effect.Effect<ReadonlyArray<string>>
     readonly find: (path: string) => Effect.Effect<Option.Option<Asset>>
   }
@@ -67,7 +70,7 @@ export class Assets extends Context.Service<
       const own = new Set(yield* files.readDirectory(folder))
       const kept = new Map<string, Asset>()
 
-      /** File and type of a path; None for a path that is not served. */
+      /** File and type of a path. None for a path that is not served. */
       const placeOf = (
         path: string
       ): Option.Option<readonly [file: Effect.Effect<string>, type: keyof typeof types]> => {

@@ -1,5 +1,5 @@
-// The books over HTTP, for operators: totals by month, and statements of a month that are streamed, whatever their
-// length, as CSV or as one JSON object a line.
+// The books over HTTP, for operators: totals by month, and statements of one month. Statements of any length are
+// streamed, as CSV or as one JSON object per line.
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
@@ -17,7 +17,7 @@ type Request = HttpServerRequest.HttpServerRequest
 
 const monthsShown = 12
 
-/** The lines of a page; of all pages but the first without the names of the columns. */
+/** CSV lines of a page. Only the first page has the column names. */
 const csvPage = (lines: ReadonlyArray<StatementLine>, index: number): string => {
   const text = csvOf({ items: lines }).pipe((some) => (some._tag === "None" ? "" : some.value))
   return index === 0 ? text : text.slice(text.indexOf("\n") + 1)

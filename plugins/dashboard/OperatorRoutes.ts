@@ -1,6 +1,6 @@
 // Operators' routes below /dashboard/v1: status, one settlement's timeline, and actions. Reading requires an operator's
-// key or session; where no operator has a key, a request from this machine. An action always requires an operator's
-// key, and is recorded before it runs, with its outcome after.
+// key or session. Where no operator has a key, it requires a request from this machine. An action always requires an
+// operator's key. The audit log records it before it runs, and its outcome afterwards.
 import { Effect, Option, Schema } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { SqlError } from "effect/sql"
@@ -31,11 +31,11 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 const bodyBytesMax = 4_096
-/** Lists of the status that its CSV has, a row each. */
+/** Lists of the status that its CSV contains, one row per entry. */
 const statusLists = ["in_flight", "without_end", "channels", "plugins", "actors"]
 const movesMax = 100
 const noteMax = 500
-/** Actions in a CSV; the rest by `before`. */
+/** Maximum number of actions in a CSV. `before` pages to the rest. */
 const exportedMax = 10_000
 
 const notFound = json({ error: "not_found" }, { status: 404 })
@@ -107,7 +107,7 @@ const toSigners = ({ channels, formerSponsors, sponsor }: KeyAccounts) => ({
   channels
 })
 
-/** The effects of each rotation at this moment. An unreadable source is reported in the response. */
+/** Reads the current effects of each rotation. The response reports a source that cannot be read. */
 const readRotations = Effect.gen(function* () {
   const rotation = yield* KeyRotation
   const planOf = (what: "sponsor" | "channels") =>
@@ -121,7 +121,7 @@ const readRotations = Effect.gen(function* () {
   return Effect.map(Effect.all([planOf("sponsor"), planOf("channels")]), (items): typeof Rotations.Type => ({ items }))
 })
 
-/** What an action changed, as the audit trail shows it. */
+/** The change that an action made, for the audit log. */
 type Change = { readonly before?: string | undefined; readonly after: string }
 
 const addMoves = Effect.gen(function* () {

@@ -1,6 +1,6 @@
-// The operator's pages' data beside analytics, as Schemas that type the responses below /dashboard/v1 and describe them
-// in /openapi.json. Counts, amounts and stroops are decimal text, times ISO 8601 UTC. No payer's or recipient's address
-// is included, so there is none to redact.
+// Data of the operator's pages, other than analytics, as Schemas that type the responses below /dashboard/v1 and
+// describe them in /openapi.json. Counts, amounts and stroops are decimal text, times ISO 8601 UTC. No payer's or
+// recipient's address is included, so nothing needs redaction.
 import { Schema } from "effect"
 import { limitNames } from "../../kernel/settlement/operators/LiveLimits.ts"
 import { text, time, units, whole } from "../../kernel/http/wireSchema.ts"

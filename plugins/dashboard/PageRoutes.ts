@@ -1,4 +1,4 @@
-// The pages and their files over HTTP. They are the same for all users and hold no figure; the browser requests their
+// The pages and their files over HTTP. They are the same for all users and contain no figures: the browser requests the
 // data from the public routes. Files have entity tags (304 when unchanged) and are compressed for browsers that accept
 // gzip.
 import { Effect, Option } from "effect"
@@ -21,7 +21,7 @@ const common = {
 }
 
 /** The response with a file, or 304. */
-export const answerAsset = (request: Request, asset: Asset) => {
+const answerAsset = (request: Request, asset: Asset) => {
   const headers = { ...common, etag: asset.etag, "cache-control": "no-cache", vary: "accept-encoding" }
   if (hasTag(request, asset.etag)) return HttpServerResponse.empty({ status: 304, headers })
   const gzipped = takesGzip(request)
@@ -39,7 +39,7 @@ const pageAnswer = (crypto: Crypto["Service"], html: string, policy: string): Ha
   return (request) => Effect.sync(() => rendered(request, html))
 }
 
-/** A page or a file; those of the dashboard are for this origin alone. */
+/** A page or a file. Only this origin may read those of the dashboard. */
 const pageRoute = (path: string, handler: Handler) =>
   route(
     {

@@ -1,5 +1,5 @@
-// GET /dashboard/v1/about: identity and accepted payments of this facilitator, for the public page. It holds only
-// settings that are public on purpose: no address, no balance, no caller.
+// GET /dashboard/v1/about: identity and accepted payments of this facilitator, for the public page. It contains only
+// settings that are public on purpose, and no address, balance or caller.
 import { Effect } from "effect"
 import { Network } from "../../kernel/config/Network.ts"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
@@ -13,7 +13,7 @@ import { PluginStates } from "../../kernel/plugin/PluginStates.ts"
 import type { About } from "./AboutWire.ts"
 import * as routes from "./description.ts"
 
-/** Explorers of the public networks; the embedded ledger has none. */
+/** Explorers of the public networks. The embedded ledger does not have one. */
 export const explorers = {
   "ledger:testnet": "https://stellar.expert/explorer/testnet",
   "ledger:pubnet": "https://stellar.expert/explorer/public"

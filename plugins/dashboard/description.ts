@@ -1,5 +1,5 @@
-// The routes of the dashboard as they are declared; pages of other origins read none of them, whatever the settings
-// allow. Pages and their files are no API, and are in `PageRoutes.ts`.
+// Declarations of the dashboard's routes. Pages of other origins cannot read them, whatever the settings allow. Pages
+// and their files are not part of the API and are in `PageRoutes.ts`.
 import { Schema } from "effect"
 import { type Documented, errors, type RouteGroup } from "../../kernel/http/Route.ts"
 import { parameter } from "../../kernel/http/readQuery.ts"
@@ -24,7 +24,10 @@ export const group: RouteGroup = { tag: "dashboard", about: "Routes of the dashb
 const needed = "An operator's key or session is required; without operators' keys, a request from this machine."
 const foreign = "The request is not from a page of this origin."
 
-/** Proof of account ownership by a browser; the header `x-tollkeeper-page: 1` proves that a page of ours asks. */
+/**
+ * Proof of account ownership by a browser. The header `x-tollkeeper-page: 1` proves that the request comes from our
+ * page.
+ */
 export const accountChallenge: Documented = {
   method: "POST",
   path: "/dashboard/account/challenge",

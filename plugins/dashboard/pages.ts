@@ -1,12 +1,12 @@
-// The pages as HTML, and their content security policy. A page holds a heading that is painted before any script has
-// loaded, and names its one module, which renders everything else. The only inline script is the import map, which the
-// policy allows by its hash. Pure.
+// The pages as HTML, and their content security policy. A page has a heading that is painted before any script loads,
+// and imports one module, which renders everything else. The only inline script is the import map, which the policy
+// allows by its hash. Pure.
 import { libraries } from "./Assets.ts"
 
 export interface Page {
   readonly path: string
   readonly title: string
-  /** Our module that renders it. */
+  /** Our module that renders the page. */
   readonly module: string
 }
 
@@ -73,7 +73,7 @@ keys, add <code>-H 'authorization: Bearer KEY'</code>. Every route below can be 
 </html>
 `
 
-/** `mapHash` is the sha256 of the import map, in base64. Nothing of another origin is loaded, sent or embedded. */
+/** `mapHash` is the sha256 of the import map, in base64. The policy blocks every other origin. */
 export const policyOf = (mapHash: string): string =>
   [
     "default-src 'none'",

@@ -1,5 +1,5 @@
 // Current status of the facilitator, for operators: money in flight, settlement times, fees and budgets, channels,
-// storage, pending and unresolved settlements, plugins and actors. It reads the kernel's state and decides nothing.
+// storage, pending and unresolved settlements, plugins and actors. It only reads the kernel's state.
 import { Clock, Duration, Effect, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Budget } from "../../kernel/budget/Budget.ts"
@@ -97,12 +97,12 @@ const feesOf = (
   }))
 })
 
-/** The size of a database walks its files: read once in this time. */
+/** PostgreSQL computes the database size from its files, so we read it at most once in this time. */
 const sizeLife = Duration.minutes(1)
 
 /**
- * How large the database is, and the free space under an embedded one. A server's disk is not this process's to see, so
- * it has none.
+ * Size of the database, and the free space under an embedded one. This process cannot see a database server's disk, so
+ * `disk` is null there.
  */
 const readStorage: Effect.Effect<
   Effect.Effect<(typeof FacilitatorStatus.Type)["storage"], SqlError.SqlError>,
@@ -131,7 +131,7 @@ const readStorage: Effect.Effect<
   })
 })
 
-/** Reads the status, in six short statements. */
+/** Reads the status with six short statements. */
 export const readStatus = Effect.gen(function* () {
   const reports = yield* OperatorReports
   const network = yield* Network

@@ -9,7 +9,7 @@ import { Retention } from "../../kernel/config/Retention.ts"
 /** Actions per transaction. */
 const deletedMax = 1_000
 
-/** True when there may be more. */
+/** Returns true if more may remain. */
 export const sweepActions = Effect.fnUntraced(function* (keepMillis: number) {
   const sql = yield* SqlClient.SqlClient
   const before = yield* oldBefore(keepMillis)

@@ -1,12 +1,12 @@
-// Access control of the embedded ledger. It has no keys and funds any account, so at the loopback address it only
-// answers programs and our own pages: the Host must be this machine's (or the test network's, whose names official
-// clients hard-code), and pages of another origin are refused. At any other address it serves others and accepts any
-// Host.
+// Access control of the embedded ledger. It does not use keys and funds any account. So at the loopback address it only
+// answers programs and our own pages: the Host must be this machine's (or one of the test network's, because official
+// clients hard-code them), and pages of another origin are refused. At any other address it serves others and accepts
+// any Host.
 import { Effect } from "effect"
 import { parseHostName, isCrossOrigin, isLoopback } from "../../kernel/http/hostValidation.ts"
 import { servedNames } from "./node/certificate.ts"
 
-export interface AdmitOptions {
+interface AdmitOptions {
   /** The address that the listener is bound to. */
   readonly host: string
   /** Origins of pages that may ask, in lower case. */

@@ -17,7 +17,7 @@ import { Hex } from "effect/encoding"
 import { LocalLedger } from "./LocalLedger.ts"
 
 /** The embedded ledger did not accept the contract. */
-export class DeploymentFailed extends Schema.TaggedError<DeploymentFailed>()("DeploymentFailed", {
+class DeploymentFailed extends Schema.TaggedError<DeploymentFailed>()("DeploymentFailed", {
   message: Schema.String
 }) {}
 

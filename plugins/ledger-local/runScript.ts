@@ -45,7 +45,7 @@ const Script = Schema.Struct({
   )
 })
 
-export interface ScriptResult {
+interface ScriptResult {
   readonly accounts: ReadonlyArray<LocalAccount>
   readonly contracts: ReadonlyArray<{ readonly name: string; readonly address: string }>
 }

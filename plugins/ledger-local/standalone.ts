@@ -28,9 +28,9 @@ export class FaultRefused extends Schema.TaggedError<FaultRefused>()("FaultRefus
 export class ChoiceRefused extends Schema.TaggedError<ChoiceRefused>()("ChoiceRefused", { message: Schema.String }) {}
 
 /** HTTPS was requested but is unavailable. */
-export class HttpsRefused extends Schema.TaggedError<HttpsRefused>()("HttpsRefused", { message: Schema.String }) {}
+class HttpsRefused extends Schema.TaggedError<HttpsRefused>()("HttpsRefused", { message: Schema.String }) {}
 
-export interface StandaloneOptions {
+interface StandaloneOptions {
   readonly host?: string
   /** Origins of pages that may ask; default none. */
   readonly allowedOrigins?: ReadonlyArray<string>
@@ -66,7 +66,7 @@ export interface StandaloneOptions {
   readonly chosen?: ChosenSettings
 }
 
-export interface SeededAccount {
+interface SeededAccount {
   readonly name: string
   readonly address: string
   readonly secret: string

@@ -1,5 +1,5 @@
 // The part of the plugin that starts only with a signer: the budget, the payer, the paid call, and the actor that
-// decides open holds. It is loaded lazily, because facilitators and most tool servers have no signer.
+// decides open holds. It is loaded lazily, because facilitators and most tool servers run without a signer.
 import { Effect, Layer } from "effect"
 import { Tools } from "../mcp-tools/contract.ts"
 import * as Store from "./budget/openStore.ts"

@@ -160,7 +160,7 @@ export interface HttpValues {
 }
 
 /** Size limits of answers. */
-export interface AnswerValues {
+interface AnswerValues {
   /** Per message. */
   readonly stdioBytesMax: number
   readonly httpBytesMax: number
@@ -170,7 +170,7 @@ export interface AnswerValues {
 }
 
 /** Limits of every outgoing request; the same ones for the facilitator and for sellers. */
-export interface NetworkCaps {
+interface NetworkCaps {
   readonly responseBytesMax: number
   readonly timeoutMillis: number
   readonly redirectsMax: number
@@ -178,7 +178,7 @@ export interface NetworkCaps {
   readonly connectionsMax: number
 }
 
-export interface SignerValues {
+interface SignerValues {
   readonly mode: "none" | "env-secret" | "external" | "encrypted-key"
   readonly secretEnv: string
   readonly externalUrl: string

@@ -49,10 +49,7 @@ export interface Tool {
   ) => Effect.Effect<Readonly<Record<string, unknown>>, ToolError | InputNeeded>
 }
 
-export interface ToolSpec<A, I> extends Pick<
-  Tool,
-  "name" | "title" | "description" | "annotations" | "pays" | "textOf"
-> {
+interface ToolSpec<A, I> extends Pick<Tool, "name" | "title" | "description" | "annotations" | "pays" | "textOf"> {
   readonly input: Schema.Codec<A, I>
   /** Schema of a successful result. It is listed with the error's schema, and the tests validate results against it. */
   readonly output: Schema.Codec<any, any>

@@ -20,7 +20,7 @@ import { Config } from "./Config.ts"
 /** Share of a request's timeout after which a request with `keepsPart` returns the part of the body that has come. */
 const partShare = 0.9
 
-export interface UpstreamRequest extends Omit<FetchRequest, "partMillis"> {
+interface UpstreamRequest extends Omit<FetchRequest, "partMillis"> {
   /**
    * Set for a paying request: if the body is too long, cut off, or late by nine tenths of the timeout, the part that
    * came is returned.

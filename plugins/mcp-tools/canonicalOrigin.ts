@@ -1,7 +1,7 @@
 // The canonical spelling of an origin, which the tools use to compare, count and decide: scheme and host in lower case,
 // the host in punycode and without a trailing dot, an IPv4 address mapped into IPv6 as the IPv4 address, no default
-// port. The platform's URL parser does the rest. Two URLs whose requests reach one server under one name have one
-// origin. Pure.
+// port. The platform's URL parser does the rest. If requests to two URLs reach one server under one name, the URLs have
+// the same origin. Pure.
 import { parseAddress } from "../../kernel/http/addresses.ts"
 
 const canonicalHost = (hostname: string): string => {
@@ -23,8 +23,8 @@ export const canonicalOrigin = (text: string): string | undefined => {
 export const hostOf = (origin: string): string => new URL(origin).hostname
 
 /**
- * True if a listing's URL is spelled as it is dialed: in the canonical origin, with a path as the URL parser writes it,
- * and without parts that do not identify a resource. A symbolic name has one spelling too.
+ * True if a listing's URL has the spelling that we dial: the canonical origin, a path in the URL parser's form, and no
+ * parts that do not identify a resource. A symbolic name has one spelling too.
  */
 export const isCanonicalUrl = (url: string): boolean => {
   if (/^mcp:\/\/[^\s?#]+$/.test(url)) return true

@@ -20,5 +20,5 @@ export const inert = (text: string, lengthMax: number): string =>
 /** The same in quotation marks. */
 export const quoted = (text: string, lengthMax: number): string => `"${inert(text, lengthMax).replaceAll('"', "'")}"`
 
-/** True if a seller's name may be part of our own text: a single word, which cannot form a sentence. */
+/** True if a seller's name can appear unquoted in our own text: a single word cannot form a sentence. */
 export const isWord = (text: string): boolean => /^[a-z0-9._-]{1,64}$/i.test(text)

@@ -1,5 +1,5 @@
-// Detects objects that a client has turned into strings. Some clients stringify an argument whose schema they do not
-// follow; a seller would then be paid for a JSON string instead of an object. Such a call is refused with an
+// Detects objects that a client has turned into strings. Some clients ignore an argument's schema and stringify the
+// argument; a seller would then be paid for a JSON string instead of an object. Such a call is refused with an
 // explanation before we ask or pay a seller. A string is accepted wherever the schema allows a string. Pure.
 import { toolError, type ToolError } from "./ToolError.ts"
 
@@ -19,7 +19,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** The kind of value whose JSON text the string contains. */
+/** The kind of value that the string contains as JSON text. */
 const heldIn = (text: string): "object" | "array" | undefined => {
   let value: unknown = text
   for (let round = 0; round < encodingsMax && typeof value === "string" && /^\s*[[{"]/.test(value); round++)
@@ -27,11 +27,11 @@ const heldIn = (text: string): "object" | "array" | undefined => {
   return isFields(value) ? "object" : Array.isArray(value) ? "array" : undefined
 }
 
-/** The types in a JSON Schema; empty if it has none. */
+/** The types in a JSON Schema; empty if it does not set any. */
 const typesOf = ({ type }: Fields): ReadonlyArray<unknown> =>
   Array.isArray(type) ? type : type === undefined ? [] : [type]
 
-export interface Stringified {
+interface Stringified {
   /** Dotted path of the member. */
   readonly member: string
   readonly holds: "object" | "array"
@@ -77,10 +77,7 @@ const variantsOf = (schema: unknown, root: unknown): ReadonlyArray<Fields> | und
 /** Merges the schemas of one part into one schema. */
 const joined = (schemas: ReadonlyArray<unknown>): unknown => (schemas.length === 1 ? schemas[0] : { anyOf: schemas })
 
-/**
- * The first string in a value where the schema accepts an object or an array but no string. References point into
- * `root`.
- */
+/** Finds the first string whose schema accepts an object or an array but no string. References point into `root`. */
 export const findStringified = (
   value: unknown,
   schema: unknown,

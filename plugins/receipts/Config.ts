@@ -1,5 +1,5 @@
-// Settings of receipts. Secrets are in environment variables, or the files that their `_FILE` twins name, never in the
-// profile; `keys/readSecrets.ts` reads them.
+// Settings of receipts. Secrets are in environment variables, or in the files that their `_FILE` variants name, never
+// in the profile; `keys/readSecrets.ts` reads them.
 import { Context, Effect, Layer, Schema } from "effect"
 import { entry, flag, list, section, text } from "../../kernel/config/Setting.ts"
 import { optionalRemoteSigner, remoteSignerIssue, type RemoteSignerValues } from "../../kernel/config/RemoteSigner.ts"
@@ -48,13 +48,13 @@ const receipts = section("receipts", "Signed receipts of settled payments, and t
 export const declared = [receipts]
 
 export interface ConfigValues {
-  /** As in a URL; undefined where none is configured: there are no receipts then. */
+  /** Host as written in a URL; undefined: none is configured, so no receipts are made. */
   readonly host: string | undefined
-  /** Whether a key may be made and kept in the state folder. */
+  /** Whether a key may be generated and kept in the state folder. */
   readonly isDevelopment: boolean
   readonly secretEnv: string
   readonly logSecretEnv: string
-  /** Another machine that signs receipts, or checkpoints; the seeds are then former keys. */
+  /** Remote signers of receipts and of checkpoints; the seeds are then former keys. */
   readonly signer: RemoteSignerValues | undefined
   readonly logSigner: RemoteSignerValues | undefined
   /** Undefined: no attestations. */

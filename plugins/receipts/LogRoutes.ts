@@ -1,5 +1,5 @@
-// The public routes of the log (C2SP tlog-tiles): checkpoints, tiles, entries, epochs. A tile's content never changes
-// below its URL, so it may be cached for ever; whatever is not there yet is not found.
+// The public routes of the log (C2SP tlog-tiles): checkpoints, tiles, entries, epochs. The content behind a tile's URL
+// never changes, so caches may keep it indefinitely. A part that does not exist yet gets 404.
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Authentication } from "../../kernel/http/Authentication.ts"
@@ -15,7 +15,7 @@ import { Tree } from "./log/Tree.ts"
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-/** Reads of the log for each second and caller: an auditor reads a hundred thousand leaves in seconds. */
+/** Maximum log reads per second and caller: an auditor reads a hundred thousand leaves in seconds. */
 const readsPerSecond = 100
 
 const unknown = json({ error: "not_found", message: "the log has no such part" }, { status: 404 })
@@ -25,8 +25,8 @@ const open = { "access-control-allow-origin": "*", "x-content-type-options": "no
 const forever = { ...open, "cache-control": "public, max-age=31536000, immutable" }
 const never = { ...open, "cache-control": "no-cache" }
 
-/** Which hashes or entries a path names. */
-export interface TilePath {
+/** The hashes or entries that a path names. */
+interface TilePath {
   /** Level of the tile; `entries` for the leaves themselves. */
   readonly level: number | "entries"
   readonly from: number
@@ -35,11 +35,11 @@ export interface TilePath {
 
 const pathForm = /^(entries|[0-9]|[1-5][0-9]|6[0-3])\/((?:x[0-9]{3}\/)*[0-9]{3})(?:\.p\/([1-9][0-9]{0,2}))?$/
 
-/** `LEVEL/x001/x234/067.p/17`; undefined where it is no tile's path. */
+/** Parses `LEVEL/x001/x234/067.p/17`; undefined for other paths. */
 export const readTilePath = (path: string): TilePath | undefined => {
   const [, level, groups, partial] = pathForm.exec(path) ?? []
   if (level === undefined || groups === undefined) return undefined
-  // One spelling for each tile.
+  // Each tile has one spelling.
   if (groups.startsWith("x000/")) return undefined
   const index = Number(groups.replace(/[x/]/g, ""))
   const width = partial === undefined ? tileWidth : Number(partial)
@@ -49,15 +49,15 @@ export const readTilePath = (path: string): TilePath | undefined => {
   return { level: level === "entries" ? level : Number(level), from, to: from + width }
 }
 
-/** Entries as a bundle has them, each after its length. */
+/** A bundle of entries, each preceded by its length. */
 const bundleOf = (entries: ReadonlyArray<Uint8Array>): Uint8Array =>
   concat(...entries.flatMap((entry) => [Uint8Array.of(entry.length >> 8, entry.length & 0xff), entry]))
 
-/** What a path's parameters ask for. */
+/** Parameters in a path. */
 type Params = Readonly<Record<string, string | undefined>>
 type Read<E> = (params: Params) => Effect.Effect<Response, E>
 
-/** A handler within the rate limit of its caller. */
+/** Wraps a handler in its caller's rate limit. */
 const makeReading = Effect.gen(function* () {
   const callers = yield* Authentication
   const takeToken = makeRateLimit(readsPerSecond)

@@ -1,6 +1,6 @@
-// GET /receipts/:hash: the receipt of a transaction, its outcomes in the log and, with ?proof=1, their proofs. To the
-// principal that settled it, and to payer and payTo by a signed challenge; any other caller is
-// answered as for a hash that is not known. /.well-known/did.json has the keys, with their times.
+// GET /receipts/:hash returns the receipt of a transaction, its outcomes in the log and, with ?proof=1, their proofs.
+// It answers the principal that settled the transaction, and payer and payTo with a signed challenge. Any other caller
+// gets the same 404 as for an unknown hash. /.well-known/did.json lists the keys with their times.
 import { Effect, Option, Result, Schema } from "effect"
 import { Base64Url } from "effect/encoding"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
@@ -31,10 +31,10 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 const bodyBytesMax = 8_192
-/** Reads, and challenges, of one caller for each second; a seller reads what it sold in a day in minutes. */
+/** Reads and challenges per caller and second. At this rate a seller reads a day's receipts in minutes. */
 const readsPerSecond = 50
 const challengesPerSecond = 5
-/** Outcomes of one transaction that are answered; there are rarely two. */
+/** Maximum outcomes returned for one transaction; there are rarely two. */
 const outcomesMax = 20
 
 const unknown = json(
@@ -57,13 +57,13 @@ interface LeafRow {
   readonly pay_to: string | null
 }
 
-/** Whose request it is. */
+/** The authenticated caller. */
 type Reader = { readonly principal: string } | { readonly account: string }
 
 const mayRead = ({ pay_to, payer, principal }: LeafRow, reader: Reader): boolean =>
   "principal" in reader ? principal === reader.principal : payer === reader.account || pay_to === reader.account
 
-/** The key that a receipt names. */
+/** The `kid` in a receipt's header. */
 const kidOf = (jws: string): string =>
   JSON.parse(Result.getOrThrow(Base64Url.decodeString(jws.slice(0, jws.indexOf("."))))).kid
 
@@ -134,7 +134,7 @@ export const addReceiptRoutes = Effect.gen(function* () {
     if (wait > 0) return limited(wait)
     const { transaction, withProof } = yield* askedOf(request)
     if (transaction === undefined) return invalid("a transaction is 64 hex digits")
-    // All keyless callers are one principal: one of them would read the payments of all.
+    // All keyless callers share one principal: each of them could read the payments of all.
     if (!caller.value.keyed && !callers.isLocal(request)) return unknown
     return yield* read(transaction, withProof, { principal: caller.value.owner })
   })
@@ -196,8 +196,8 @@ const spans = (history: ReadonlyArray<KeyOfHistory>): ReadonlyArray<KeyOfHistory
 }
 
 /**
- * The DID document of a host: every key that ever signed, with its times in seconds, and since when each checkpoint has
- * the root of the payment map.
+ * The DID document of a host: every key that ever signed, with its times in seconds, and the time from which each
+ * checkpoint has the root of the payment map.
  */
 export const didDocument = (host: string, all: ReadonlyArray<KeyOfHistory>, mapSince?: number) => {
   const [did, history] = [didOf(host), spans(all)]
@@ -228,7 +228,7 @@ export const addDidRoute = Effect.gen(function* () {
   const { history } = yield* ReceiptKeys
   const { mapSince } = yield* Checkpoints
   const host = (yield* Config).host ?? ""
-  // Less than a key is announced before it signs.
+  // `max-age` is shorter than the time between a key's announcement and its first signature.
   const rendered = makeRendered(yield* Crypto, {
     contentType: "application/json",
     headers: { "access-control-allow-origin": "*", "cache-control": "public, max-age=20" }

@@ -1,4 +1,4 @@
-// What the routes of receipts take and give, as Schemas; `contract.ts` has the same as types.
+// Requests and responses of the receipts routes as Schemas; `contract.ts` has the same as types.
 import { Schema } from "effect"
 import { anything, text, whole } from "../../kernel/http/wireSchema.ts"
 

@@ -1,6 +1,7 @@
-// The receipts of settled payments. Each is made from the recorded outcome and the key in force then, which gives the
-// same bytes wherever it is made; of an outcome that is not of this moment the stored one is answered first. The log's
-// consumer stores them (`log/sequenceOutcomes.ts`), so an answer to a payment writes nothing.
+// The receipts of settled payments. A receipt is a function of the recorded outcome and of the key in force at that
+// time, so every replica makes the same bytes. For an outcome older than a few seconds, we answer the stored receipt if
+// there is one. The log's consumer stores receipts (`log/sequenceOutcomes.ts`), so an answer to a payment writes
+// nothing.
 import { Clock, Context, Effect, Fiber, Layer, Option } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -17,13 +18,13 @@ import { KeyUnavailable } from "./keys/readSecrets.ts"
 import { type KeyInForce, ReceiptKeys } from "./keys/ReceiptKeys.ts"
 import { makeReadInTime } from "./readApart.ts"
 
-/** Receipts that are kept for the log's consumer and for repeated answers, about 2 KiB each. */
+/** Receipts cached for the log's consumer and for repeated answers, about 2 KiB each. */
 const keptMax = 2_000
-/** How long an outcome is of this moment: nothing older is answered without reading what is stored. */
+/** Maximum age of an outcome that is answered without reading the stored receipt. */
 const freshMillis = 10_000
 /**
- * How long an outcome is left to a replica that holds the key of its time, while a rotation reaches one by one; and how
- * long where that key was replaced since, as it is when a rotation is rolled back.
+ * While a rotation reaches the replicas one by one, an outcome waits this long for a replica that holds its key. If the
+ * key was replaced since, for example when a rotation is rolled back, it waits only the shorter time after that.
  */
 const leftToOthersMillis = 600_000
 const leftOfReplacedMillis = 60_000
@@ -31,7 +32,7 @@ const leftOfReplacedMillis = 60_000
 export interface Receipt {
   /** Compact JWS. */
   readonly jws: string
-  /** Canonical JSON of the draft's attestation, where it is on. */
+  /** Canonical JSON of the draft's attestation, if attestations are on. */
   readonly attestation: string | undefined
 }
 
@@ -42,7 +43,7 @@ interface ReceiptRow {
 
 const toReceipt = ({ attestation, jws }: ReceiptRow): Receipt => ({ jws, attestation: attestation ?? undefined })
 
-/** No receipt here: a failure while another replica may make it. */
+/** Fails while another replica may still make the receipt; undefined afterwards. */
 const leftToOthers = ({ kid, validUntil }: KeyInForce, at: number) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) =>
     now - at > leftToOthersMillis || (validUntil !== undefined && now - validUntil > leftOfReplacedMillis)
@@ -52,7 +53,7 @@ const leftToOthers = ({ kid, validUntil }: KeyInForce, at: number) =>
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
-/** Where a receipt is stored. */
+/** Key of a stored receipt. */
 export interface Place {
   readonly network: string
   /** 64 hex. */
@@ -63,18 +64,19 @@ export class Receipts extends Context.Service<
   Receipts,
   {
     /**
-     * Makes the receipt of a settled record. Where this process does not hold the key of its time, another one may: it
-     * fails for ten minutes, and then there is none.
+     * Makes the receipt of a settled record. If this process does not hold the key of that time, another process may:
+     * `make` fails for up to ten minutes, and then returns undefined.
      */
     readonly make: (record: SettlementRecord) => Effect.Effect<Receipt | undefined, KeyUnavailable>
     /** The stored receipt of a transaction. */
     readonly stored: (place: Place) => Sql<Option.Option<Receipt>>
-    /** The one to answer a success with; an error of its reading leaves the caller's transaction as it was. */
+    /** The receipt for a success answer. A failed read does not abort the caller's transaction. */
     readonly answer: (
       record: SettlementRecord
     ) => Effect.Effect<Option.Option<Receipt>, SqlError.SqlError | KeyUnavailable>
     /**
-     * In the caller's transaction: stores receipts where none is stored yet; returns, in their order, what is stored.
+     * In the caller's transaction: stores the receipts that are not stored yet, and returns the stored ones in the
+     * given order.
      */
     readonly store: (receipts: ReadonlyArray<Place & { readonly receipt: Receipt }>) => Sql<ReadonlyArray<Receipt>>
   }
@@ -112,7 +114,7 @@ export class Receipts extends Context.Service<
           kept.set(record.id, receipt)
           return receipt
         })
-        // An answer that does not wait for another machine leaves it to sign for the log.
+        // Detached: an answer may stop waiting for the remote signer, which still signs for the log.
         return yield* key.isRemote ? Effect.flatMap(Effect.forkDetach(signing), Fiber.join) : signing
       })
 

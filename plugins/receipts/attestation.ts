@@ -1,5 +1,5 @@
-// The draft extension `facilitator-attestation`, revision 2: a payload of EIP-712 in the draft's domain, signed
-// with secp256k1. The draft's types are never on the wire. It does not define Stellar's payer yet; here it is the
+// The draft extension `facilitator-attestation`, revision 2: an EIP-712 payload in the draft's domain, signed with
+// secp256k1. The draft's types are never on the wire. The draft does not define Stellar's payer yet; our payer is the
 // account whose funds moved, as in our own receipt.
 import { Effect } from "effect"
 import { Hex } from "effect/encoding"
@@ -11,7 +11,7 @@ type Keccak = Pick<Crypto["Service"], "keccak256">
 
 const text = new TextEncoder()
 
-/** Members of the draft's type, in its order. */
+/** Members of the draft's type, in the draft's order. */
 const members = [
   ["uint256", "version"],
   ["string", "network"],
@@ -35,7 +35,7 @@ const uint256 = (value: bigint): Uint8Array => {
   return decoded.success
 }
 
-/** What is signed: keccak256 of 0x1901, the domain's and the payload's hash. */
+/** The digest that is signed: keccak256 of 0x1901, the domain's hash and the payload's hash. */
 export const attestationDigest = ({ keccak256 }: Keccak, payload: AttestationPayload): Uint8Array => {
   const string = (value: string) => keccak256(text.encode(value))
   const domain = keccak256(concat(string(domainText), string("x402 receipt"), string("1"), uint256(1n)))
@@ -45,7 +45,7 @@ export const attestationDigest = ({ keccak256 }: Keccak, payload: AttestationPay
   return keccak256(concat(Uint8Array.of(0x19, 0x01), domain, keccak256(concat(string(typeText), ...words))))
 }
 
-/** The address of an uncompressed public key, with the checksum of EIP-55. */
+/** The EIP-55 address of an uncompressed public key. */
 export const addressOf = ({ keccak256 }: Keccak, publicKey: Uint8Array): string => {
   const address = Hex.encode(keccak256(publicKey.slice(1)).slice(12))
   const checksum = Hex.encode(keccak256(text.encode(address)))
@@ -83,7 +83,7 @@ export const makeAttestation = <E>(
   }))
 }
 
-/** The extension's `schema`, short: the draft describes the members in words. */
+/** The extension's `schema`. It is short because the draft describes the members in words. */
 export const attestationSchema = {
   type: "object",
   properties: {

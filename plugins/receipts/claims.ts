@@ -10,7 +10,7 @@ import type { ReceiptClaims, ReceiptHeader } from "./contract.ts"
 
 type Hashing = Pick<Crypto["Service"], "sha256">
 
-/** Characters of a resource's URL that are written out; of a longer one the hash is. */
+/** Maximum characters of a resource's URL in a receipt; a longer URL is replaced by its hash. */
 export const resourceLengthMax = 256
 
 const text = new TextEncoder()
@@ -19,7 +19,9 @@ const text = new TextEncoder()
 export const hashText = ({ sha256 }: Hashing, value: string): string =>
   `sha256:${Hex.encode(sha256(text.encode(value)))}`
 
-/** When an outcome was recorded, by which its key is chosen. An adopted settlement is recorded after its end. */
+/**
+ * The time at which an outcome was recorded, which selects its key. An adopted settlement is recorded after its end.
+ */
 export const recordedAtOf = ({ recordedAt, resolvedAt }: SettlementRecord): number =>
   Math.max(recordedAt.getTime(), Option.match(resolvedAt, { onNone: () => 0, onSome: (at) => at.getTime() }))
 
@@ -28,7 +30,7 @@ const resourceClaim = (crypto: Hashing, url: string | undefined) => {
   return url.length <= resourceLengthMax ? { resource: url } : { resourceHash: hashText(crypto, url) }
 }
 
-/** The claims of a settled payment; undefined where the ledger's part of them is not recorded. */
+/** The claims of a settled payment; undefined if the ledger's part of them is not recorded. */
 export const claimsOf = (crypto: Hashing, issuer: string, record: SettlementRecord): ReceiptClaims | undefined => {
   const { amountTransferred, closedAt, feeChargedStroops, identifier, ledger, transaction } = record
   if (record.state !== "settled" || closedAt === undefined) return undefined

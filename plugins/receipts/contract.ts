@@ -1,12 +1,12 @@
-// The wire of receipts as types; `README.md` has every format byte for byte. A verifier needs nothing else of this
-// plugin.
+// The wire of receipts as types; `README.md` specifies every format byte for byte. A verifier needs nothing else from
+// this plugin.
 
-/** Key of our own receipt in `extensions`. */
+/** Key of our receipt in `extensions`. */
 export const receiptKey = "tollkeeper-receipt"
 /** Key of the draft's attestation in `extensions`. */
 export const attestationKey = "facilitator-attestation"
 
-/** Of a compact JWS; canonical as written here. */
+/** Header of the compact JWS. Its canonical form has the members in this order. */
 export interface ReceiptHeader {
   readonly alg: "EdDSA"
   /** `did:web:HOST#receipt-KEYID`. */
@@ -14,7 +14,7 @@ export interface ReceiptHeader {
   readonly typ: "tollkeeper-receipt+jws"
 }
 
-/** What a receipt says; amounts are decimal strings of atomic units, the fee one of stroops. */
+/** Claims of a receipt. Amounts are decimal strings of atomic units, the fee of stroops. */
 export interface ReceiptClaims {
   readonly v: 1
   readonly iss: string
@@ -33,10 +33,10 @@ export interface ReceiptClaims {
   readonly settlement: string
   readonly attempts: number
   readonly fee: string
-  /** How many RPC endpoints showed the outcome; absent for outcomes of earlier versions. */
+  /** RPC endpoints that showed the outcome; absent for outcomes of earlier versions. */
   readonly confirmations?: 1 | 2
   readonly resource?: string
-  /** `sha256:HEX`, in place of a long `resource`. */
+  /** `sha256:HEX`; replaces a long `resource`. */
   readonly resourceHash?: string
   /** `sha256:HEX`. */
   readonly identifierHash?: string
@@ -72,12 +72,12 @@ export interface Attestation {
 /** First byte of an entry of the log. */
 export const entryKinds = { outcome: 1, key: 2, epoch: 3 } as const
 
-/** What an outcome's leaf commits to. */
+/** The record that an outcome's leaf commits to. */
 export interface OutcomeRecord {
   readonly v: 1
   readonly outcome: "settled" | "failed" | "expired"
   readonly by?: "operator"
-  /** The outcome of an earlier leaf that this one corrects: the failed payment's authorization was used later. */
+  /** The earlier leaf's outcome that this one corrects: the failed payment's authorization was used later. */
   readonly corrects?: "failed"
   readonly settlement: string
   readonly network?: string
@@ -96,7 +96,7 @@ export interface OutcomeRecord {
 
 export type KeyUse = "receipt" | "log" | "attestation"
 
-/** A public entry: a key came or went. */
+/** A public entry: a key was announced or retired. */
 export interface KeyEntry {
   readonly event: "announced" | "retired"
   readonly kid: string
@@ -125,16 +125,19 @@ export interface InclusionProof {
   /** Hex, as are `hashes`, from the leaf upwards. */
   readonly leafHash: string
   readonly hashes: ReadonlyArray<string>
-  /** What the log says of the receipt's key, each entry with its own path in the same tree. */
+  /** The log's entries about the receipt's key, each with its path in the same tree. */
   readonly keys: ReadonlyArray<{
     readonly index: number
     /** Canonical JSON of a `KeyEntry`. */
     readonly entry: string
     readonly hashes: ReadonlyArray<string>
   }>
-  /** That the map of this checkpoint has the payment's newest leaf in its one place; absent where that has no map. */
+  /**
+   * Proof that the payment's newest leaf is in its one place of the checkpoint's map; absent if the checkpoint lacks a
+   * map.
+   */
   readonly map?: {
-    /** b64u of 32 bytes, which blind the map's keys. */
+    /** b64u of 32 bytes that blind the map's keys. */
     readonly secret: string
     /** Hex, from the leaf upwards. */
     readonly hashes: ReadonlyArray<string>
@@ -168,7 +171,7 @@ export interface LogEpoch {
   readonly root: string
   readonly begunAt: number
   readonly reason: string | null
-  /** A signed note that names the epoch before. */
+  /** A signed note that names the previous epoch. */
   readonly statement: string | null
   /** Verifier keys, `NAME+hex+b64`. */
   readonly keys: ReadonlyArray<string>

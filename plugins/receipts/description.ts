@@ -1,4 +1,4 @@
-// The routes of receipts as they are declared, by the Schemas of `ReceiptWire.ts`.
+// Declares the receipts routes with the Schemas of `ReceiptWire.ts`.
 import { Schema } from "effect"
 import { type Documented, errors as described, type RouteGroup } from "../../kernel/http/Route.ts"
 import { anything, text } from "../../kernel/http/wireSchema.ts"

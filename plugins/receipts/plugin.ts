@@ -1,5 +1,5 @@
-// Receipts: signed by the facilitator, in the answer to each settled payment and in an append-only log of every
-// outcome. Nothing of it decides a payment: a receipt is made from the recorded outcome within the bounds of the
+// Receipts: the facilitator signs one in the answer to each settled payment, and keeps an append-only log of every
+// outcome. Receipts decide nothing about a payment: each is made from the recorded outcome within the bounds of the
 // kernel's hook, and the log follows the journal of facts. Without a host and a secret nothing is signed.
 import { Clock, Effect, Layer, Option } from "effect"
 import { accountsContract } from "../../kernel/accounts/AccountSessions.ts"
@@ -30,7 +30,7 @@ import { addLogRoutes } from "./LogRoutes.ts"
 import { addDidRoute, addReceiptRoutes } from "./ReceiptRoutes.ts"
 import { attestationExtension, receiptExtension, Receipts } from "./Receipts.ts"
 
-/** What is not signed in time by another machine is left out; it is signed for the log. */
+/** An answer omits the receipt if the remote signer is late; the log gets it anyway. */
 const answerOf =
   ({ answer }: Receipts["Service"]) =>
   (record: SettlementRecord) =>
@@ -39,7 +39,7 @@ const answerOf =
       Effect.orDie
     )
 
-/** Puts receipts into the answers of settled payments. What fails is left out by the kernel's hook. */
+/** Puts receipts into the answers of settled payments. If one fails, the kernel's hook omits it. */
 const addToAnswers = Effect.gen(function* () {
   const extensions = yield* Extensions
   const answer = answerOf(yield* Receipts)

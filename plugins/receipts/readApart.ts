@@ -1,18 +1,18 @@
-// A read within a transaction of a caller's, such as the one that queues a batch of webhooks: it runs behind a
-// savepoint and with a statement timeout of its own. Neither its error nor a lock that it waits for ends or delays what
-// else is in the transaction. Outside of a transaction a read is one statement, as any.
+// Reads within a caller's transaction, such as a webhook batch that is being queued. The read runs behind a savepoint
+// and with its own statement timeout, so its error, or a lock that it waits for, neither aborts nor delays the rest of
+// the transaction. Outside a transaction the read is an ordinary statement.
 import { Duration, Effect, Option } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { field, rootCause } from "../../kernel/database/errorMessage.ts"
 import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 
 const readTimeout = Duration.seconds(1)
-/** How long nothing is read after a read that was late. */
+/** Pause of reads after a late one. */
 const restMillis = 1_000
-/** SQLSTATEs: a statement that was cancelled at its timeout, and a lock that was not available in time. */
+/** SQLSTATEs: a statement cancelled at its timeout, and a lock not obtained in time. */
 const lateCodes: ReadonlyArray<unknown> = ["57014", "55P03"]
 
-/** `timeout` is of each statement of the read. */
+/** `timeout` applies to each statement of the read. */
 export const readApart = Effect.fnUntraced(function* <A, E, R>(
   sql: SqlClient.SqlClient,
   timeout: Duration.Duration,
@@ -24,14 +24,17 @@ export const readApart = Effect.fnUntraced(function* <A, E, R>(
     const [row] = yield* sql<{ before: string }>`select before, ${set(String(Duration.toMillis(timeout)))}
       from (select current_setting('statement_timeout') as before offset 0) as own`
     const found = yield* read
-    // A savepoint that is kept keeps what was set behind it.
+    // Releasing the savepoint keeps this setting, so we restore the former value.
     yield* sql`select ${set(row!.before)}`
     return found
   })
   return yield* sql.withTransaction(bounded)
 })
 
-/** Reads apart, within a second; undefined for a second after one that was late: so are the others of its batch. */
+/**
+ * Reads with `readApart` and a timeout of one second. After a late read it returns undefined for a second, because the
+ * other reads of the batch would be late too.
+ */
 export const makeReadInTime = (sql: SqlClient.SqlClient) => {
   let restsUntil = -Infinity
   const rest = Effect.map(monotonicMillis, (now) => void (restsUntil = now + restMillis))

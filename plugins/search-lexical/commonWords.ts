@@ -11,7 +11,7 @@ const byDefinition = new Set("api endpoint http https mcp paid service tool x402
 export const singularOf = (word: string): string =>
   /^[a-z]{4,}$/.test(word) ? word.replace(/ies$/, "y").replace(/(?<=[^su])s$/, "") : word
 
-/** Parses shares in thousandths; a continuation line of one share has no number. */
+/** Parses shares in thousandths. A continuation line of the same share starts without a number. */
 const readShares = (text: string): ReadonlyMap<string, number> => {
   const shares = new Map<string, number>()
   let share = 0

@@ -16,7 +16,7 @@ const noShare = 0.115
 /** Remaining weight of a word that every origin uses. */
 const leastEvidence = 0.03
 
-export interface Frequency {
+interface Frequency {
   readonly documents: number
   /** None of an index that has not counted them yet. */
   readonly origins: number

@@ -1,5 +1,5 @@
-// How much of a query the documents hold: its mass, and the shares of it that they hold at all or hold by similar words,
-// spellings and topics. Pure.
+// How much of a query the documents hold: its mass, and the shares that they hold at all or by similar words, spellings
+// and topics. Pure.
 import type { Term } from "./planCandidates.ts"
 
 /** The weight of an absent word that a topic of the query explains, as a share. */

@@ -22,7 +22,7 @@ import { fullEvidence } from "./evidence.ts"
 import type { ReadQuery } from "./QueryReader.ts"
 
 /** Weights of the fields D, C, B, A in PostgreSQL's order. Halved, since 1 is the highest it takes. */
-export const fieldWeights = "{0.125,0.75,0.5,1}"
+const fieldWeights = "{0.125,0.75,0.5,1}"
 /** Saturation: the weighted frequency that gives half of a term's worth, halved like the weights. */
 export const saturation = 0.6
 /** How much a document longer than the average is expected to repeat itself: 0 not, 1 in proportion. */

@@ -29,7 +29,7 @@ export interface Generation extends EmbeddingConfig {
   readonly status: GenerationStatus["status"]
   readonly scanned: bigint
   readonly scanComplete: boolean
-  /** How often vectors of it were stored. */
+  /** How often its vectors were stored. */
   readonly stored: bigint
 }
 
@@ -64,11 +64,11 @@ const readHistory = Effect.gen(function* () {
   }))
 })
 
-/** In a transaction. */
+/** Runs in a transaction. */
 const activate = Effect.fn("Generations.activate")(function* (generation: bigint) {
   const sql = yield* SqlClient.SqlClient
   const at = yield* now
-  // Another replica may have activated it, or given it up for other settings: then the active one stays.
+  // Another replica may have activated it, or abandoned it for other settings. Then the active one stays.
   const building = yield* sql`select 1 from search_semantic_generations where id = ${generation}::int8
       and status = 'building' for update`
   if (building.length === 0) return false
@@ -81,7 +81,7 @@ const activate = Effect.fn("Generations.activate")(function* (generation: bigint
 export class Generations extends Context.Service<
   Generations,
   {
-    /** The generation of this configuration that is being built or active; begins one if there is none. */
+    /** The generation of this configuration that is being built or active; otherwise begins a new one. */
     readonly begin: (meaning: EmbeddingConfig, fingerprint: string, method: Method) => Sql<Generation>
     readonly active: Sql<Option.Option<Generation>>
     /** Generations that are being built or active; changes of resources concern all of them. */
@@ -91,12 +91,12 @@ export class Generations extends Context.Service<
     readonly storing: (generation: bigint) => Sql<void>
     /** Every generation there was, newest first; at most 1 000. */
     readonly history: Sql<ReadonlyArray<GenerationStatus>>
-    /** Activates it and retires the previous one; false, without any change, if it is no longer being built. */
+    /** Activates it and retires the previous one. Returns false, without any change, if its building has stopped. */
     readonly activate: (generation: bigint) => Sql<boolean>
     readonly giveUp: (generation: bigint, detail: string) => Sql<void>
     /** Marks live generations of other configurations as no longer needed, except the active one. */
     readonly abandonOthers: (generation: bigint) => Sql<void>
-    /** Ended generations whose vectors may be dropped now. */
+    /** Ended generations; their vectors may be dropped now. */
     readonly droppable: Sql<ReadonlyArray<Generation>>
     readonly dropped: (generation: bigint) => Sql<void>
   }

@@ -1,4 +1,4 @@
-// Webhook receivers: each has the label of the key whose settlements it receives, and a signing secret. Secrets are in
+// Webhook receivers. Each receives the settlements of one key label, and has a signing secret. Secrets are in
 // environment variables, never in the profile; `SigningSecrets.ts` reads them.
 import { Context, Effect, Layer, Schema } from "effect"
 import { entry, flag, integer, list, optionalText, section, text } from "../../kernel/config/Setting.ts"
@@ -49,14 +49,14 @@ const webhooks = section("webhooks", "Signed messages to sellers about their set
 
 export interface Receiver {
   readonly name: string
-  /** Undefined: all settlements. */
+  /** Undefined for all settlements. */
   readonly principal: string | undefined
   readonly url: URL
   /** The variable with its secrets. */
   readonly secretEnv: string
 }
 
-/** The settings have no receiver with that name. */
+/** The settings do not contain a receiver with that name. */
 export class NoSuchReceiver extends Schema.TaggedError<NoSuchReceiver>()("NoSuchReceiver", {
   message: Schema.String
 }) {}

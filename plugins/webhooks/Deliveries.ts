@@ -28,7 +28,7 @@ export type AttemptResult =
   /** The receiver answered that it is gone. Nothing is sent to it until an operator enables it. */
   | { readonly _tag: "Disabled"; readonly answer: string }
 
-export interface PendingDelivery {
+interface PendingDelivery {
   readonly receiver: string
   readonly position: bigint
   readonly type: string
@@ -38,7 +38,7 @@ export interface PendingDelivery {
   readonly body: string | null
 }
 
-export interface ReceiverStatus {
+interface ReceiverStatus {
   readonly receiver: string
   readonly due: number
   readonly delivered: number

@@ -16,7 +16,7 @@ export interface Message {
   readonly body: Uint8Array
 }
 
-export interface SigningContext {
+interface SigningContext {
   readonly crypto: Crypto["Service"]
   /** By a trusted clock, Unix milliseconds. */
   readonly signedAtMillis: number
@@ -38,7 +38,7 @@ const later = {
 } satisfies Partial<SettlementRecord>
 
 /** The event of a message. */
-export interface AboutEvent {
+interface AboutEvent {
   readonly type: string
   readonly at: Date
   /** Why it failed, if the event's fact is available. */

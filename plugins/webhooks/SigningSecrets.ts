@@ -19,7 +19,7 @@ const secretsMax = 4
 export type Secrets = ReadonlyArray<Redacted.Redacted<Uint8Array>>
 
 /** Result of a rotation: the number of current secrets, and how many were added or removed. */
-export interface RotationResult {
+interface RotationResult {
   readonly signing: number
   readonly added: number
   readonly gone: number

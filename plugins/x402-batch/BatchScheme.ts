@@ -72,7 +72,10 @@ const makeReading = (at: BatchContract, vouchers: Vouchers) => {
 const isCovered = ({ payload: { claims, refundNonce, type } }: Payment): boolean =>
   type === "voucher" || (type === "refund" && (claims === undefined || refundNonce === undefined))
 
-/** Payloads whose vouchers and authorizers' signatures do not expire; official sellers send no timeout for them. */
+/**
+ * Payloads in which nothing expires by the terms' timeout: a voucher never expires, and claims and refunds sign a
+ * separate expiry. Official sellers send no timeout for them.
+ */
 const untimed: ReadonlySet<unknown> = new Set(["voucher", "claim", "settle", "refund"])
 
 /** The channel's state after its settlement, for the response; undefined if the ledger does not show it. */
@@ -94,7 +97,7 @@ const stateAfter = Effect.fnUntraced(function* (at: BatchContract, payload: Ledg
   }
 })
 
-/** Gives other plugins what this process knows of channels and receivers. */
+/** Gives other plugins access to this process's state of channels and receivers. */
 const giveReadings = Effect.fnUntraced(function* (states: ChannelStates["Service"], vouchers: Vouchers) {
   const known = yield* KnownChannels
   known.readBy(

@@ -46,26 +46,26 @@ export interface ClaimPayload {
   readonly signature: string | undefined
 }
 
-export interface SettlePayload {
+interface SettlePayload {
   readonly _tag: "Settle"
   readonly receiver: string
   readonly token: string
 }
 
-export interface RefundPayload {
+interface RefundPayload {
   readonly _tag: "Refund"
   readonly config: ChannelConfig
   readonly voucher: Voucher
   readonly amount: bigint
   readonly nonce: bigint
   readonly claims: ReadonlyArray<ClaimEntry>
-  /** As of a claim, of both signatures. */
+  /** As in a claim, for both signatures. */
   readonly expiresAt: number | undefined
   readonly signature: string | undefined
   readonly claimSignature: string | undefined
 }
 
-export interface WithdrawPayload {
+interface WithdrawPayload {
   readonly _tag: "Withdraw"
   readonly functionName: "withdraw_start" | "withdraw_end"
   readonly config: ChannelConfig
@@ -76,10 +76,10 @@ export interface WithdrawPayload {
 export type LedgerPayload = DepositPayload | ClaimPayload | SettlePayload | RefundPayload | WithdrawPayload
 export type BatchPayload = VoucherPayload | LedgerPayload
 
-/** Claims that one transaction can carry: an entry of each, and the receiver's, are the 200 that one may write. */
+/** Maximum claims in one transaction: it may write 200 entries, one for each claim and one for the receiver. */
 export const claimsMax = 199
 
-export interface WireError {
+interface WireError {
   readonly word: BatchWord
   readonly message: string
 }
@@ -135,8 +135,10 @@ const configAt = (value: unknown, path: string): ChannelConfig => {
   throw new Wrong(`payload.${path}: ${read.failure.reason}`)
 }
 
-/** Known configurations by their text on the wire are not decoded again: `configAt` of the caller may remember them. */
-export type ConfigAt = (value: unknown, channelId: unknown) => ChannelConfig | undefined
+/**
+ * Returns a known configuration by its text on the wire, so that it is not decoded again. The caller may cache them.
+ */
+type ConfigAt = (value: unknown, channelId: unknown) => ChannelConfig | undefined
 
 const voucherAt = (value: unknown): Voucher => {
   const { channelId, maxClaimableAmount, signature } = fieldsAt(value, "voucher")
@@ -148,7 +150,7 @@ const voucherAt = (value: unknown): Voucher => {
   }
 }
 
-/** Throws for another form: a caller outside this file has built it itself. */
+/** Throws for another form. A caller outside this file has built the value itself. */
 export const callAt = (value: unknown, path: string): SentCall => {
   const { transaction } = fieldsAt(value, path)
   if (typeof transaction !== "string") throw new Wrong(`payload.${path}.transaction is not a string`)
@@ -254,7 +256,7 @@ const payloadAt = (payload: Fields, known: ConfigAt): BatchPayload => {
   }
 }
 
-/** Decodes a payload; `known` may give a configuration that was decoded before. */
+/** Decodes a payload. `known` may return a configuration that was decoded before. */
 export const decodePayload = (payload: Fields, known: ConfigAt = () => undefined): Decoded<BatchPayload> => {
   try {
     return Result.succeed(payloadAt(payload, known))

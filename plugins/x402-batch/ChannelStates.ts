@@ -1,9 +1,9 @@
 // Cache of the channels' states on the ledger, filled by reads of the contract's entries: no simulation and no
 // database. A channel is read once. With each new ledger, one call fetches the contract's events for all channels, and
 // a channel in an event is read again immediately. So a withdrawal, a claim or a refund by anyone is visible within a
-// ledger, a voucher waits for no read, and a channel that no call changes is not read again. If a node has no events,
-// the channels in use are read with each ledger instead. Channels that this facilitator settles are read again
-// immediately.
+// ledger, a voucher never waits for a read, and a channel is read again only after a call has changed it. If a node
+// does not serve events, the channels in use are read with each ledger instead. Channels that this facilitator settles
+// are read again immediately.
 import { Context, Effect, Layer } from "effect"
 import { reconciler } from "../../kernel/actor/Actor.ts"
 import { Network } from "../../kernel/config/Network.ts"
@@ -17,32 +17,32 @@ import { batchKeys } from "./Config.ts"
 import { proveState } from "./proveState.ts"
 import { type Known, StateCache, staleLedgersMax } from "./StateCache.ts"
 
-/** Channels of one read. */
+/** Maximum channels of one read. */
 const readMax = 200
-/** Time between the starts of two reads: unknown channels cost few calls. */
+/** Minimum time between the starts of two reads, so that unknown channels cause few calls. */
 const readIntervalMillis = 20
-/** Simulations a second that show whether a channel exists. */
+/** Maximum simulations per second that prove whether a channel exists. */
 const proofsPerSecondMax = 10
-/** Ledgers since its last use for which a channel is watched. */
+/** A channel is watched for this many ledgers after its last use. */
 const usedLedgers = 24
 /**
- * Time since the ledger last advanced, at most, in which its newest state may be believed: a node that froze shows no
- * newer one. Longer ledgers have three of their intervals.
+ * Maximum age of the newest ledger for using its states, because a frozen node does not show newer ones. With a long
+ * close interval, three intervals are allowed instead.
  */
 const frozenSecondsMax = 15
 const frozenLedgersMax = 3
-/** Closes of ledgers that are kept: a reading is rarely more than one behind. */
+/** Number of ledger close times that are kept. A reading is rarely more than one ledger behind. */
 const closesKept = 3
-/** A refusal for its state reads a channel again when the last reading is older than this. */
+/** Before a refusal because of its state, a channel is read again if the last reading is older than this. */
 const doubtMillis = 500
 
 const frozen = new LedgerUnavailable({ operation: "getLatestLedger", message: "the ledger does not advance" })
 
-/** Seconds for which a state may be believed without a newer ledger. */
+/** Seconds for which a state may be used without a newer ledger. */
 const believedSeconds = ({ secondsPerLedger }: LedgerTime): number =>
   Math.max(frozenSecondsMax, frozenLedgersMax * secondsPerLedger)
 
-/** The ledger's time; fails when the ledger has not advanced for too long. */
+/** The ledger's time. Fails if the ledger has not advanced for too long. */
 const advancing = (clock: LedgerClock["Service"]) =>
   Effect.flatMap(clock.status, ({ ageSeconds, time }) =>
     time !== undefined && ageSeconds <= believedSeconds(time) ? Effect.succeed(time) : Effect.fail(frozen)
@@ -69,7 +69,7 @@ const makeReadings = Effect.fnUntraced(function* (cache: StateCache, contract: s
     return found
   })
 
-  /** Reads of one moment are one call, each channel once in it; none begins while another is under way. */
+  /** Concurrent reads share one call, with each channel once. The next call starts after the current one has ended. */
   const readOne = yield* batched({
     maxBatchSize: readMax,
     minIntervalMillis: readIntervalMillis,
@@ -83,7 +83,7 @@ const makeReadings = Effect.fnUntraced(function* (cache: StateCache, contract: s
   return { fresh, readOne }
 })
 
-/** Bounds the simulations for unknown channels, by the second. */
+/** Limits the simulations for unknown channels per second. */
 const makeProofs = (cache: StateCache, contract: string) => {
   let [begunMillis, begun] = [-Infinity, 0]
   return Effect.fnUntraced(function* (channelId: string, leastLedger: number) {
@@ -103,16 +103,16 @@ const makeProofs = (cache: StateCache, contract: string) => {
 export class ChannelStates extends Context.Service<
   ChannelStates,
   {
-    /** The state of a channel as of the newest ledger or the one before. */
+    /** The state of a channel as of the newest ledger or the previous one. */
     readonly read: (channelId: string) => Effect.Effect<Known, LedgerUnavailable>
-    /** The same, read now unless that was done within the last half second: before a refusal. */
+    /** The same, but reads it now unless the last read was within half a second. Used before a refusal. */
     readonly doubt: (channelId: string) => Effect.Effect<Known, LedgerUnavailable>
     /** The states of channels, read now, in their order. */
     readonly fresh: (channelIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Known>, LedgerUnavailable>
     /** The amount claimed for a receiver of a token, read now; undefined if the receiver never claimed any. */
     readonly receiver: (receiver: string, token: string) => Effect.Effect<ReceiverState | undefined, LedgerUnavailable>
     /**
-     * Like `read`, for a channel whose entry no read showed. Uses a simulation, which also finds archived entries.
+     * Like `read`, for a channel without an entry in any read. Uses a simulation, which also finds archived entries.
      * Fails unless the simulation proves that the channel does not exist.
      */
     readonly prove: (channelId: string) => Effect.Effect<Known, LedgerUnavailable>

@@ -1,11 +1,11 @@
-// A network's settings of `batch-settlement`: the address of the contract that holds its channels. Without it the
-// scheme is not offered there.
+// A network's settings of `batch-settlement`: the address of the contract that holds its channels. Without it, the
+// network does not offer the scheme.
 import { networkKeys } from "../../kernel/config/NetworkKeys.ts"
 import { amount, integer, optionalText } from "../../kernel/config/Setting.ts"
 
 /**
- * The first deposit of a token costs some 210,000 stroops, a claim of 40 channels 248,000, and one of 199 channels
- * 1,174,000 (README.md): none of it fits the usual ceilings.
+ * The first deposit of a token costs some 210,000 stroops, a claim of 40 channels 248,000, and a claim of 199 channels
+ * 1,174,000 (README.md). All of them exceed the usual ceilings.
  */
 const feeCeilings = { resourceStroopsMax: 2_000_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 2_010_000n }
 

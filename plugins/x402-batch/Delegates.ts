@@ -1,20 +1,20 @@
-// Receivers' authorizers whose keys this facilitator holds. A claim or a refund of such a channel may arrive without
-// its authorizer's signature, from the caller that owns the key; we sign it here before the checks. Another plugin
-// holds the keys; without it nothing is signed. Such a key moves money to the receiver, at most the amount that the
-// payer signed, and back to the payer, never elsewhere. The same plugin keeps channels for sellers: only their record
-// shows that a voucher was charged once.
+// Authorizers of receivers with keys at this facilitator. A claim or a refund of such a channel may arrive without its
+// authorizer's signature, from the caller that owns the key. We sign it here before the checks. Another plugin holds
+// the keys; without it nothing is signed. Such a key moves money to the receiver, at most the amount that the payer
+// signed, and back to the payer, never elsewhere. The same plugin keeps channels for sellers: only their record shows
+// that a voucher was charged once.
 import { Context, Effect, Layer } from "effect"
 import type { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import { type BatchContract, claimDigest, claimedTotals, refundDigest } from "./batchCodec.ts"
 import type { LedgerPayload, Voucher } from "./BatchWire.ts"
 
-/** The signature, hex, where `authorizer` (G…) is the caller's key that is held here; else undefined. */
+/** The hex signature, if `authorizer` (G…) is a key of the caller that is held here; otherwise undefined. */
 export type DelegateSign = (principal: string, authorizer: string, digest: Uint8Array) => string | undefined
 
-/** The key that is held here for a caller's channels, G…; undefined for a caller without one. */
-export type DelegateOf = (principal: string) => string | undefined
+/** The key that is held here for a caller's channels, G…; undefined for a caller without a key. */
+type DelegateOf = (principal: string) => string | undefined
 
-/** Whether the caller's record of the channel, kept here, has charged this voucher. */
+/** True if the caller's record of the channel, stored here, has charged this voucher. */
 export type HasCharged = (principal: string, voucher: Voucher) => Effect.Effect<boolean, LedgerUnavailable>
 
 export class Delegates extends Context.Service<
@@ -53,7 +53,7 @@ export class Delegates extends Context.Service<
 /** Validity of a signature made here, in seconds after the newest ledger's close, if the caller sets no expiry. */
 export const signatureSeconds = 300
 
-/** The payload with the signatures that are missing and that the caller's key at this facilitator gives. */
+/** Adds the missing signatures that the caller's key at this facilitator can make. */
 export const withDelegate = (
   payload: LedgerPayload,
   at: BatchContract,

@@ -1,6 +1,5 @@
-// The channels that this process has in use, as of the newest ledger that it read, for operators: also those of
-// sellers that keep their records themselves. It is a reading of a cache: a channel without a request since the start
-// is not in it.
+// The channels that this process uses, as of the newest ledger that it read, for operators. This includes channels of
+// sellers that keep their own records. It reads a cache: a channel without a request since the start is not in it.
 import { Context, Effect, Layer } from "effect"
 import type { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import type { ChannelConfig, ChannelState } from "./batchCodec.ts"
@@ -16,7 +15,7 @@ export class KnownChannels extends Context.Service<
   {
     /** Empty if the scheme is not offered. */
     readonly all: () => ReadonlyArray<KnownChannel>
-    /** What was claimed for a receiver and is not paid out, read now; atomic units. */
+    /** The amount that was claimed for a receiver but not paid out, read now; atomic units. */
     readonly owed: (receiver: string, token: string) => Effect.Effect<bigint, LedgerUnavailable>
     /** Sets the readings, once the scheme is offered. */
     readonly readBy: (

@@ -11,11 +11,11 @@ const statesMax = 20_000
 /** Maximum age of a cached channel state, in ledgers. */
 export const staleLedgersMax = 1
 /**
- * Maximum number of ledgers that a node may be ahead of the clock's reading. One further ahead comes from a ledger that
- * was reset.
+ * Maximum number of ledgers that a node may be ahead of the clock's reading. A state further ahead comes from a ledger
+ * that was reset.
  */
 const aheadLedgersMax = 20
-/** Maximum number of ledgers whose events are fetched after an idle period; beyond it we read the channels again. */
+/** Maximum number of ledgers to fetch events for after an idle period. Beyond it we read the channels again. */
 const gapLedgersMax = 1_000
 
 /** A channel as of a ledger. */
@@ -25,7 +25,7 @@ export interface Known {
   /** Undefined if the contract does not have the channel, or the node no longer shows its archived entry. */
   readonly state: ChannelState | undefined
   readonly readMillis: number
-  /** Whether a simulation showed it: only then is a channel without a state known to be none. */
+  /** True if a simulation showed it. Only then does a missing state prove that the channel does not exist. */
   readonly isProven?: boolean
 }
 
@@ -36,7 +36,7 @@ interface Entry {
   isWatched: boolean
 }
 
-/** A channel that an event names is as good as unread; it is still due. */
+/** Marks a channel with an event as unread, so that it is due again. */
 const drop = (entry: Entry, ledger: number): void => {
   if (entry.known.ledger >= ledger) return
   entry.isWatched = false
@@ -46,14 +46,14 @@ const drop = (entry: Entry, ledger: number): void => {
 export class StateCache {
   readonly #contract: string
   readonly #entries = new LruCache<string, Entry>({ name: "batch-channel-states", capacity: statesMax })
-  /** Every event of the contract up to this ledger was seen, since the watch began. */
+  /** All events of the contract up to this ledger were received, since the watch began. */
   #seenTo: number | undefined
 
   constructor(contract: string) {
     this.#contract = contract
   }
 
-  /** The channel's state as of the newest ledger or the one before; marks the entry as used. */
+  /** The channel's state as of the newest ledger or the previous one. Marks the entry as used. */
   current(channelId: string, sequence: number): Known | undefined {
     const before = this.#entries.peek(channelId)
     if (before !== undefined && before.known.ledger > sequence + aheadLedgersMax) this.#forgetAll()
@@ -89,7 +89,7 @@ export class StateCache {
     return known
   }
 
-  /** The first ledger whose events to fetch; undefined if no channel needs events. */
+  /** The first ledger to fetch events from; undefined if no channel needs events. */
   askFrom(sequence: number): number | undefined {
     if (this.#seenTo !== undefined && this.#seenTo > sequence + aheadLedgersMax) this.#forgetAll()
     if (this.#seenTo !== undefined && sequence - this.#seenTo > gapLedgersMax) this.#restart()
@@ -111,11 +111,10 @@ export class StateCache {
     this.#seenTo = Math.max(this.#seenTo ?? 0, latestLedger)
   }
 
-  /** Channels that were used since `usedSince` and are not known as of `knownSince`. */
+  /** Channels that were used since `usedSince` and have no valid state as of `knownSince`. */
   due(knownSince: number, usedSince: number): ReadonlyArray<string> {
     return [...this.#entries.entries()].flatMap(([id, entry]) =>
-      // A channel that does not exist is read when a request names it, not with each ledger: anyone can invent channel
-      // ids.
+      // A nonexistent channel is read when a request contains it, not with each ledger: anyone can invent channel ids.
       entry.known.state !== undefined && entry.usedLedger >= usedSince && this.#asOf(entry) < knownSince ? [id] : []
     )
   }
@@ -125,7 +124,7 @@ export class StateCache {
     return isWatched && this.#seenTo !== undefined ? Math.max(this.#seenTo, known.ledger) : known.ledger
   }
 
-  /** After a reset of the network no reading is of its ledger. */
+  /** After a reset of the network, all readings belong to the old ledger. */
   #forgetAll(): void {
     this.#entries.clear()
     this.#seenTo = undefined

@@ -1,7 +1,7 @@
-// Channel ids and voucher signatures, checked for one hash and one signature. A configuration whose id was computed is
-// cached by that id, so a returning buyer's configuration is compared member by member instead of hashed. The signed
-// bytes of a voucher are built once, with slots for channel and amount. The settle of a voucher needs no second
-// signature check after its verify. Nothing here reads a ledger.
+// Checks channel ids and voucher signatures, at the cost of one hash and one signature check. A configuration is cached
+// by its id once the id was computed, so a returning buyer's configuration is compared member by member instead of
+// hashed. The signed bytes of a voucher are built once, with slots for channel and amount. The settle of a voucher does
+// not repeat the signature check of its verify. Nothing here reads a ledger.
 import { LruCache } from "../../kernel/cache/LruCache.ts"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
@@ -29,7 +29,7 @@ const members = [
   "salt"
 ] as const satisfies ReadonlyArray<keyof ChannelConfig>
 
-/** A configuration with a proven id, and the key of its vouchers. */
+/** A configuration with a verified id, and the key of its vouchers. */
 interface Proven {
   readonly config: ChannelConfig
   readonly key: Uint8Array
@@ -43,7 +43,7 @@ const idBytes = 32
 const amountBytes = 16
 const typeBytes = 4
 
-/** Builds the bytes whose hash a voucher's signature signs; equal to the input of the codec's `voucherDigest`. */
+/** Builds the bytes that a voucher's signature hashes and signs; equal to the input of the codec's `voucherDigest`. */
 export const makeVoucherPreimage = (at: BatchContract) => {
   const template = encodeValue(
     vecValue([

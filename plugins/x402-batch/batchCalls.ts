@@ -95,13 +95,16 @@ export const settleArgs = (receiver: string, token: string): ReadonlyArray<Value
   addressValue(token)
 ]
 
-/** A refund, with the claims that are made before it in the same call; none: `claimSignature` is not read. */
+/**
+ * A refund, with the claims that run before it in the same call. If it is empty, the contract does not read
+ * `claimSignature`.
+ */
 export interface RefundCall {
   readonly config: ChannelConfig
   /** Maximum refund; if less is left, the refund is the rest. */
   readonly amount: bigint
   readonly nonce: bigint
-  /** The last close time at which the signatures are valid, Unix seconds. */
+  /** The last close time for which the signatures are valid, Unix seconds. */
   readonly expiresAt: number
   readonly signature: string
   readonly claims: ReadonlyArray<ClaimEntry>
@@ -157,7 +160,7 @@ export const receiverStateOf = (value: Value | undefined): ReceiverState | undef
   return totalClaimed === undefined || totalSettled === undefined ? undefined : { totalClaimed, totalSettled }
 }
 
-/** An event of the contract. Amounts are those that really moved. */
+/** An event of the contract. Amounts are the transferred amounts. */
 export type BatchEvent =
   | {
       readonly _tag: "Deposited"
@@ -187,7 +190,7 @@ export type BatchEvent =
       readonly _tag: "WithdrawStarted"
       readonly channelId: string
       readonly payer: string
-      /** The first close time, Unix seconds, at which the withdrawal may end. */
+      /** The first close time that allows the withdrawal to end, Unix seconds. */
       readonly endsAt: number
     }
   | {
@@ -276,7 +279,7 @@ const readers: ReadonlyMap<string, (topics: Topics, data: Value) => BatchEvent |
   [eventNames.withdrawEnded, endedOf]
 ])
 
-/** One of the contract's own events; undefined for events of others and in any other form. */
+/** Decodes an event of the contract; undefined for events of other contracts and in any other form. */
 export const batchEventOf = (contract: string, event: ContractEvent): BatchEvent | undefined => {
   if (!isPublished(event) || event.contractId === null) return undefined
   if (contractTextOf(event.contractId as Uint8Array) !== contract) return undefined
@@ -284,7 +287,7 @@ export const batchEventOf = (contract: string, event: ContractEvent): BatchEvent
   return readers.get(symbolOf(topics[0]) ?? "")?.(topics, data)
 }
 
-/** The channels whose entries were changed by the call with this event. */
+/** The channels that the call with this event changed. */
 export const channelsOfEvent = (event: BatchEvent): ReadonlyArray<string> => {
   switch (event._tag) {
     case "Claimed":

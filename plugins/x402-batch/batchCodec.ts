@@ -1,7 +1,8 @@
-// What payer, seller and facilitator of `batch-settlement` sign and compare: a channel's configuration on the wire, its
-// id, and the digests of a voucher, of a claim and of a refund. Pure and without a clock. Every digest is sha256 over
-// the XDR of one vector that begins with a domain, the network's id and the contract's address, so that no signature
-// means anything for another purpose, network, contract or channel. README.md, "Ids and digests", is the definition.
+// The data that payer, seller and facilitator of `batch-settlement` sign and compare: a channel's configuration on the
+// wire, its id, and the digests of a voucher, of a claim and of a refund. Pure and without a clock. Every digest is
+// sha256 over the XDR of one vector that begins with a domain, the network's id and the contract's address. So a
+// signature is never valid for another purpose, network, contract or channel. README.md, "Ids and digests", is the
+// definition.
 import { hash, StrKey } from "@stellar/stellar-sdk/base"
 import { Result } from "effect"
 import { Hex } from "effect/encoding"
@@ -36,7 +37,7 @@ export interface ChannelConfig {
   readonly token: string
   /** Seconds between a withdrawal's start and its end, `withdrawDelayMin` to `withdrawDelayMax`. */
   readonly withdrawDelay: number
-  /** 32 bytes, hex: makes channels of equal terms different ones. */
+  /** 32 bytes, hex. Distinguishes channels with equal terms. */
   readonly salt: string
 }
 
@@ -58,7 +59,7 @@ export interface ChannelState {
   readonly balance: bigint
   /** Everything claimed so far, never above `balance`. */
   readonly totalClaimed: bigint
-  /** The ledger close time, Unix seconds, at which a withdrawal was started; 0: no withdrawal is started. */
+  /** The ledger close time of a started withdrawal, Unix seconds; 0 without a started withdrawal. */
   readonly withdrawRequestedAt: number
   /** The nonce that the next refund must name. */
   readonly refundNonce: bigint
@@ -98,7 +99,7 @@ const utf8 = new TextEncoder()
 /** sha256 of the passphrase: the network's id. */
 export const networkIdOf = (passphrase: string): Uint8Array => hash(utf8.encode(passphrase))
 
-/** Lower-case hex without prefix; the only spelling that is accepted, so that equal ids are equal texts. */
+/** Lower-case hex without prefix. We accept no other spelling, so that equal ids are equal texts. */
 export const isHex = (text: unknown, bytes: number): text is string =>
   typeof text === "string" && text.length === bytes * 2 && /^[0-9a-f]*$/.test(text)
 
@@ -181,7 +182,7 @@ export const decodeAmount = (value: unknown): bigint | undefined => {
 
 const idXdr = (channelId: string): Uint8Array => bytesXdr(bytesOfHex(channelId))
 
-/** What every digest of one contract begins with, after the domain. */
+/** The prefix of every digest of one contract, after the domain. */
 const placeXdr = ({ address, networkId }: BatchContract): Uint8Array =>
   joinedBytes(bytesXdr(networkId), addressXdr(address))
 
@@ -196,8 +197,8 @@ const placeOf = (at: BatchContract): Uint8Array => {
 }
 
 /**
- * sha256 over the vector's XDR, written word by word (`valueXdr.ts`): the general encoder takes 0.16 ms for a voucher,
- * and one is verified for every call. A test compares both.
+ * sha256 over the vector's XDR, written word by word (`valueXdr.ts`). The general encoder takes 0.16 ms for a voucher,
+ * and every call verifies one. A test compares both.
  */
 const digest = (domain: string, at: BatchContract, rest: ReadonlyArray<Uint8Array>): Uint8Array =>
   hash(joinedBytes(vecHeadXdr(3 + rest.length), symbolXdr(domain), placeOf(at), ...rest))

@@ -28,13 +28,13 @@ export const batchErrors = {
 export type BatchErrorName = keyof typeof batchErrors
 
 /** The factor between an entry's number and the error's own. */
-export const errorEntryFactor = 10_000
+const errorEntryFactor = 10_000
 
 const names = new Map<number, BatchErrorName>(
   Object.entries(batchErrors).map(([name, code]) => [code, name as BatchErrorName])
 )
 
-/** A contract error of the batch contract. `entry`: which of a claim's entries, from zero. */
+/** An error of the batch contract. `entry`: index of the claim's entry, from zero. */
 export interface BatchError {
   readonly name: BatchErrorName
   readonly entry: number | undefined

@@ -26,7 +26,7 @@ import type { SentCall, Voucher } from "./BatchWire.ts"
 import { type CheckError, refuse } from "./refusals.ts"
 import type { Vouchers } from "./Vouchers.ts"
 
-/** The members of `extra` that bind: both copies have the same, and the channel's terms are those. */
+/** The members of `extra` that must be equal in both copies and in the channel's terms. */
 const binding = ["receiverAuthorizer", "withdrawDelay", "batchContract"] as const
 
 const mismatch = (message: string): Refusal => refusal("requirements_mismatch", message)
@@ -95,11 +95,11 @@ export interface ExpectedCall {
   readonly below: { readonly contract: string; readonly args: ReadonlyArray<Value> } | undefined
 }
 
-export interface CallSubject {
+interface CallSubject {
   readonly at: BatchContract
   readonly sent: SentCall
   readonly expected: ExpectedCall
-  /** Whose authorization it is. */
+  /** The address that authorizes the call. */
   readonly signer: string
   readonly maxTimeoutSeconds: number
   readonly time: LedgerTime
@@ -137,7 +137,7 @@ const hasBelow = ({ rootInvocation }: AuthEntry, { below }: ExpectedCall): boole
 }
 
 const signatureHolds = ({ at, crypto, signer }: CallSubject, entry: AuthEntry): boolean => {
-  // A contract's signature is the ledger's to judge.
+  // Only the ledger can verify a contract's signature.
   if (!StrKey.isValidEd25519PublicKey(signer)) return true
   const payload = signedPayload(crypto, at.networkId, entry)
   const signatures = keySignatures(credentialsOf(entry)!.signature)

@@ -1,5 +1,5 @@
-// What `batch-settlement` gives to other plugins: the types of its channels, calls and events, and its contract as
-// bytes, for deployment to a ledger.
+// The interface of `batch-settlement` for other plugins: the types of its channels, calls and events, and its contract
+// as bytes, for deployment to a ledger.
 import { Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { contract } from "../../kernel/contract/Contract.ts"

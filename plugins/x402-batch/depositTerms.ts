@@ -1,7 +1,8 @@
 // Conditions of a deposit before the sponsor pays for it: at least the seller's announced minimum, worth a multiple of
-// its fee and its share in a claim, and within the caller's daily budget for deposits. Without them opening channels is
-// free for a buyer, and each costs the sponsor a new entry. Deposits verified at the same moment may pass the budget
-// together. The receiver must be able to hold the token: what is charged could be claimed, but not paid out.
+// its fee and its share in a claim, and within the caller's daily budget for deposits. Without them a buyer could open
+// channels for free, and each costs the sponsor a new entry. Deposits that are verified at the same moment may exceed
+// the budget together. The receiver must be able to hold the token: otherwise charges could be claimed, but not paid
+// out.
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { BudgetTime } from "../../kernel/budget/Budget.ts"
@@ -14,11 +15,11 @@ import { decodeAmount } from "./batchCodec.ts"
 import { batchKeys } from "./Config.ts"
 import type { CheckError } from "./refusals.ts"
 
-/** Stroops that opening a channel costs, and a channel's share of a claim of forty (README.md, "Costs"). */
+/** Cost of opening a channel in stroops, and a channel's share of a claim of forty (README.md, "Costs"). */
 const openingStroops = 112_197n
 const claimShareStroops = 6_203n
 
-/** The least deposit, atomic units of any token, by the operator's setting; announced in `/supported`. */
+/** The minimum deposit from the operator's setting, in atomic units of any token; announced in `/supported`. */
 const depositMinOf = (keys: {
   readonly batch_deposit_fee_times: number
   readonly batch_unit_stroops: bigint
@@ -34,7 +35,7 @@ export const depositMinError = (amount: bigint, announced: unknown, least: bigin
   return amount < most ? ["deposit_below_min_deposit", `the deposit is below ${most}`] : undefined
 }
 
-/** Whether a caller's deposits of today may cost `stroops` more. */
+/** True if the caller's deposits of today may cost `stroops` more. */
 const fitsDepositBudget = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   contract: string,
@@ -52,7 +53,7 @@ const fitsDepositBudget = Effect.fnUntraced(function* (
   return BigInt(row!.spent) + stroops <= most
 })
 
-/** How long a receiver that could hold a deposit is not read again, and how many are kept. */
+/** How long a receiver that could hold a deposit is cached, and how many are cached. */
 const receiverMillis = 600_000
 const receiversMax = 10_000
 

@@ -1,7 +1,7 @@
 // Maps a payload to one call of the contract: its arguments, its authorizer, the movement and its parties, and its
-// identity among the settlements. A deposit and a withdrawal carry a ledger authorization, whose nonce can be used
-// once. A claim, a settle and a refund carry none: the contract's state makes them idempotent, so the requested content
-// is their identity, within a range of ledgers after which it may be requested again. Pure.
+// identity among the settlements. A deposit and a withdrawal carry a ledger authorization with a nonce, which can be
+// used once. A claim, a settle and a refund do not: the contract's state makes them idempotent, so the requested
+// content is their identity, within a range of ledgers. After that range the same request counts as a new one. Pure.
 import { Option } from "effect"
 import { Hex } from "effect/encoding"
 import type { Authorization, PromisedMovement } from "../../kernel/payment/Scheme.ts"
@@ -25,10 +25,13 @@ import type { BatchPayload, LedgerPayload, SentCall } from "./BatchWire.ts"
 import type { ExpectedCall } from "./checks.ts"
 import type { BatchWord } from "./refusals.ts"
 
-/** Ledgers after which the same claim, settle or refund is another request, and within which it lands or expires. */
+/**
+ * Length of that range. A request lands or expires within it; after it, the same claim, settle or refund is a new
+ * request.
+ */
 export const stretchLedgers = 60
 
-/** The word of each kind's failed simulation. */
+/** The reason code for each kind's failed simulation. */
 export const simulationWords: Readonly<Record<LedgerPayload["_tag"], BatchWord>> = {
   Deposit: "deposit_simulation_failed",
   Claim: "claim_simulation_failed",
@@ -37,7 +40,7 @@ export const simulationWords: Readonly<Record<LedgerPayload["_tag"], BatchWord>>
   Withdraw: "withdraw_simulation_failed"
 }
 
-/** The address whose authorization a sent call carries, if there is exactly one. */
+/** The address that authorized a sent call, if there is exactly one. */
 export const signerOf = ({ call }: SentCall): string | undefined => {
   const [entry] = call?.auth ?? []
   const credentials = entry === undefined ? undefined : credentialsOf(entry)
@@ -62,7 +65,7 @@ export const expectedCall = (payload: LedgerPayload, contract: string): Expected
   }
 }
 
-export interface LedgerCall {
+interface LedgerCall {
   readonly functionName: string
   readonly args: ReadonlyArray<Value>
   readonly auth: ReadonlyArray<AuthEntry>
@@ -121,7 +124,7 @@ export const partiesOf = (
   }
 }
 
-/** A payload's identity at a ledger; none for a sweep, which only the ledger can name. */
+/** A payload's identity at a ledger. Undefined for a sweep, because only the ledger can identify it. */
 export const keyOf = (at: BatchContract, payload: BatchPayload, sequence: number): string | undefined => {
   const stretch = Math.floor(sequence / stretchLedgers)
   switch (payload._tag) {
@@ -131,7 +134,7 @@ export const keyOf = (at: BatchContract, payload: BatchPayload, sequence: number
       return entry === undefined ? undefined : authorizationKeyOf(entry)
     }
     case "Claim":
-      // Signed again for a later end it is the same claim, which moves once.
+      // The same claim with a new signature for a later expiry has the same identity, because it moves money only once.
       return `claim:${Hex.encode(claimDigest(at, claimedTotals(at, payload.claims), 0))}:${stretch}`
     case "Refund": {
       const { amount, claims, expiresAt = 0, nonce, voucher } = payload
@@ -146,7 +149,7 @@ export const keyOf = (at: BatchContract, payload: BatchPayload, sequence: number
   }
 }
 
-/** The key of a sweep contains the swept total, which only the ledger shows. */
+/** The key of a sweep. It contains the swept total, which only the ledger shows. */
 export const settleKey = (receiver: string, token: string, totalClaimed: bigint, sequence: number): string =>
   `settle:${receiver}:${token}:${totalClaimed}:${Math.floor(sequence / stretchLedgers)}`
 
@@ -171,7 +174,7 @@ export const formerKeysOf = (at: BatchContract, payload: BatchPayload, sequence:
 
 const ownKey = /^(?:claim|refund|settle|voucher):/
 
-/** The nonce of a deposit or withdrawal; the others need none. */
+/** The nonce of a deposit or withdrawal; "none" for the others. */
 export const nonceOf = (key: string): Nonce | "none" | undefined =>
   ownKey.test(key) ? "none" : readAuthorizationKey(key)
 

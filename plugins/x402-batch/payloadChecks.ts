@@ -1,5 +1,5 @@
 // The rules of a payload that the ledger settles, without the ledger: the channels' terms, the vouchers' signatures and
-// that of the receiver's authorizer. Of claims, the first that does not hold is named by its position. Pure.
+// the signature of the receiver's authorizer. The error names the first invalid claim by its position. Pure.
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"

@@ -29,8 +29,8 @@ export const plugin = define({
   layer: loaded(() => import("./BatchScheme.ts"))
 })
 
-/** Read by the audit: channels from the database and from one endpoint. */
+/** The audit reads channels from the database and from one endpoint. */
 export const administration = { auditChannels, readRecordedChannels }
 
-/** Its reasons, for commands. */
+/** The reason codes of the scheme, for commands. */
 export { refusals as reasons } from "./refusals.ts"

@@ -1,6 +1,6 @@
-// Reads a channel's state by a simulation of the contract's `state` function, after a read of its entry showed none.
-// The simulation restores an archived entry, and only the contract's error proves that the channel does not exist. A
-// node behind the caller's ledger, and any other refusal, prove nothing: the ledger is then unavailable.
+// Reads a channel's state by a simulation of the contract's `state` function, after a read did not find its entry. The
+// simulation restores an archived entry, and only the contract's error proves that the channel does not exist. A node
+// behind the caller's ledger, and any other refusal, do not prove anything: the ledger is then unavailable.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect } from "effect"
 import type { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
@@ -19,9 +19,9 @@ const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 
 const unproven = (message: string) => new LedgerUnavailable({ operation: "simulateTransaction", message })
 
-export interface ProvenState {
+interface ProvenState {
   readonly ledger: number
-  /** Undefined: the contract has no such channel. */
+  /** Undefined if the contract does not have the channel. */
   readonly state: ChannelState | undefined
 }
 

@@ -1,6 +1,6 @@
-// The reasons for which a `batch-settlement` payment is refused: one for each word of the official packages, with the
-// ledger's name in place of theirs, and those of this ledger's own. Some are a seller's to give, from its record of a
-// channel: they have a row so that one word has one meaning.
+// The reasons for a refusal of a `batch-settlement` payment: one for each reason code of the official packages, with
+// the ledger's name in place of theirs, and additional ones of this ledger. Only a seller can return some of them, from
+// its record of a channel. They have a row here so that every code has one meaning.
 import { Option } from "effect"
 import { type Refusal, refusal, type RefusalRow } from "../../kernel/payment/Refusal.ts"
 
@@ -60,12 +60,12 @@ export const refusals = [
   row("missing_channel", "the seller knows the channel")
 ] as const
 
-export type BatchReason = (typeof refusals)[number]["reason"]
+type BatchReason = (typeof refusals)[number]["reason"]
 export type BatchWord = BatchReason extends `${typeof prefix}${infer W}` ? W : never
 
-/** A refusal by its word. */
+/** A refusal by its reason code. */
 export const refuse = (word: BatchWord, message: string, payer?: string): Refusal =>
   refusal(`${prefix}${word}`, message, Option.fromUndefinedOr(payer))
 
-/** A refusal's word and message, or nothing. */
+/** A refusal's code and message, or undefined. */
 export type CheckError = readonly [word: BatchWord, message: string] | undefined

@@ -1,6 +1,6 @@
-// Checks of a call's one simulation, and of the executed transaction after it: the requested transfer and no other
-// movement of any token, the contract's event for it, only the authorizations that were sent, and a fee within the
-// ceilings. Pure.
+// Checks of a call's simulation, and of the executed transaction after it: the requested transfer and no other movement
+// of any token, the contract's event for it, only the authorizations that were sent, and a fee within the ceilings.
+// Pure.
 import { Option } from "effect"
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { ExecutedTransaction } from "../../kernel/ledger/Executed.ts"
@@ -68,7 +68,7 @@ export const movedBetween = (
 
 const contractCode = /Contract, #([0-9]+)\)/
 
-/** Reasons for contract errors that have a specific one. */
+/** Specific reasons for some contract errors. */
 const wordsOfErrors: Readonly<Record<string, BatchWord>> = {
   ChannelNotFound: "channel_not_found",
   RefundNonceMismatch: "refund_payload",
@@ -148,7 +148,7 @@ const soldIn = (contract: string, { own }: Shown, { entryChanges = [] }: Execute
  */
 export const readExecuted = (contract: string, promise: PromisedMovement, executed: ExecutedTransaction): Executed => {
   const { contractEvents, transfers } = executed
-  // Meta that cannot be read: it succeeded, and was simulated.
+  // The meta cannot be read. The transaction succeeded, and its simulation passed the checks.
   if (contractEvents === undefined || Option.isNone(transfers)) return { _tag: "Moved", amount: promise.amount }
   const shown = shownBy(contract, contractEvents)
   const moved = shown === undefined ? undefined : movedBetween(shown, promise)
@@ -165,7 +165,7 @@ const notPromised: Executed = {
   message: "the executed transaction does not show the expected movement"
 }
 
-/** Whether an event of the contract is of a call between these parties. */
+/** True if an event of the contract belongs to a call between these parties. */
 const isOf = (event: BatchEvent, contract: string, { asset, payTo, payer }: PromisedMovement): boolean => {
   switch (event._tag) {
     case "Deposited":

@@ -41,7 +41,10 @@ const noSignature = "00".repeat(64)
 const callOf = (contract: string, functionName: string, args: ReadonlyArray<Value>): InvokeArgs =>
   ({ contractAddress: contractAddressOf(contract), functionName, args: [...args] }) as unknown as InvokeArgs
 
-/** The deposit without a choice: the least that is taken, or the price. */
+/**
+ * The deposit if the payer does not choose one: the highest of the announced minimum, the facilitator's minimum and the
+ * price.
+ */
 const leastOf = (announced: unknown, price: bigint, depositMin: bigint): bigint =>
   [decodeAmount(announced) ?? 0n, depositMin].reduce((a, b) => (a > b ? a : b), price)
 

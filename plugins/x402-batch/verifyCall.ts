@@ -1,6 +1,6 @@
 // Verifies a payload that the ledger settles: first offline checks, including signatures, then the state of its
 // channels with one read, then one simulation of exactly the submitted call. Claims of many channels are one call. A
-// refusal names the wrong claim by its position, and claims that do not fit one transaction are refused with that
+// refusal identifies the invalid claim by its position. If claims do not fit one transaction, the refusal has that
 // reason, so that their sender splits them.
 import { Clock, Effect, Option } from "effect"
 import { Limits } from "../../kernel/config/Limits.ts"
@@ -42,22 +42,22 @@ export interface State {
   readonly sorobanDataXdr: Uint8Array
 }
 
-export interface CallContext {
+interface CallContext {
   readonly at: BatchContract
   readonly vouchers: Vouchers
   /** Signs for callers if this facilitator holds their authorizers' keys. */
   readonly sign: DelegateSign
-  /** The least deposit, atomic units. */
+  /** The minimum deposit, atomic units. */
   readonly depositMin: bigint
-  /** Whether the caller's deposits of today may cost so much more, stroops. */
+  /** True if the caller's deposits of today may cost this much more, stroops. */
   readonly fitsBudget: (source: string, stroops: bigint) => Effect.Effect<boolean, LedgerUnavailable>
-  /** Whether the receiver can be paid this amount of a token. */
+  /** True if the receiver can be paid this amount of a token. */
   readonly receiverError: (
     receiver: string,
     token: string,
     amount: bigint
   ) => Effect.Effect<CheckError, LedgerUnavailable>
-  /** The identity of a payment's authorization, known before the ledger was asked; none for a settle. */
+  /** The identity of a payment's authorization, before the ledger is asked. Undefined for a settle. */
   readonly keyOf: (payment: Payment) => string | undefined
   /** Records the earlier keys of a settle that finds nothing left, in case it repeats one of them. */
   readonly noteSwept: (payment: Payment, keys: ReadonlyArray<string>) => void
@@ -96,9 +96,9 @@ const expiryOf = (payload: LedgerPayload): number | undefined => {
   return (entry === undefined ? undefined : credentialsOf(entry))?.signatureExpirationLedger ?? 0
 }
 
-/** Seconds that an authorizer's signature must still count, to be sent and included. */
+/** Seconds for which an authorizer's signature must still be valid, so that it can be sent and included. */
 const signatureSecondsMin = 15
-/** The longest that a signed refund may count: until then its amount may be paid out, whatever became of it here. */
+/** Maximum validity of a signed refund: until then its amount may be paid out, regardless of its state here. */
 const refundSecondsMax = 3_600
 
 /** Checks the expiry of an authorizer's signature against the newest ledger's close. */
@@ -112,7 +112,7 @@ const signatureLifeError = (payload: LedgerPayload, { closedAtSeconds }: LedgerT
     : undefined
 }
 
-/** The last ledger for a call that carries no authorization of the ledger's own. */
+/** The last ledger for a call that does not carry a ledger authorization. */
 const lastLedgerOf = (payload: LedgerPayload, { closedAtSeconds, secondsPerLedger, sequence }: LedgerTime): number => {
   const { expiresAt = Infinity } = payload as { readonly expiresAt?: number }
   return sequence + Math.min(stretchLedgers, Math.floor((expiresAt - closedAtSeconds) / secondsPerLedger))
@@ -167,7 +167,7 @@ const sentRefusal = Effect.fnUntraced(function* (context: CallContext, payment: 
   if (error === undefined) return undefined
   return {
     ...refuse(error[0], error[1], subject.signer),
-    // A settlement whose record was lost may have used it.
+    // A settlement with a lost record may have used it.
     ...(error[0] === "payload_authorization_valid_before" ? { authorizationExpiresLedger: expiryOf(payload) ?? 0 } : {})
   }
 })
@@ -254,7 +254,7 @@ export const verifyCall = Effect.fnUntraced(function* (
   let state = channelId === undefined ? undefined : read.states.get(channelId)
   if (payload._tag === "Deposit") {
     const balance = checked.shown.own.find((event) => event._tag === "Deposited")?.balance ?? 0n
-    // The read showed none, and the deposit is not all that is in the channel: it was archived, or the node is behind.
+    // The read did not show the channel, but it holds more than the deposit: it was archived, or the node is behind.
     if (state === undefined && balance > amounts.amount) state = (yield* (yield* ChannelStates).prove(channelId!)).state
     const error = depositStateError(payload, state, balance, priceOf(payment))
     if (error !== undefined) return refuse(error[0], error[1], payer)
@@ -268,7 +268,7 @@ export const verifyCall = Effect.fnUntraced(function* (
     authorizationExpiresLedger: expiresLedger ?? lastLedgerOf(payload, time),
     resourceFeeStroops: simulated.resourceFeeStroops,
     state: { operationXdr, sorobanDataXdr: simulated.sorobanDataXdr } satisfies State,
-    // A claim is a sale of the seller; deposits, settles, refunds and withdrawals only move money to and fro.
+    // A claim is a sale of the seller. Deposits, settles, refunds and withdrawals only move money back and forth.
     books: { kind: payload._tag.toLowerCase(), sold: payload._tag === "Claim" ? amounts.amount : 0n },
     ...(payload._tag === "Deposit" ? { extra: channelStateExtra(channelId!, state ?? unknownChannel) } : {})
   }

@@ -1,8 +1,8 @@
-// Verifies a voucher without a simulation and without a database. The channel's terms match the required ones, its id
-// matches its configuration, and the payer's authorizer signed. By the ledger's state of the channel, the maximum is
-// above the claimed amount and within the balance, and no withdrawal is started. Before it refuses because of the
-// channel's state, it reads that state again. The settle of a voucher runs the same check and moves nothing, since the
-// seller's record of charges decides.
+// Verifies a voucher without a simulation and without a database. It checks that the channel's terms match the required
+// ones, that its id matches its configuration, and that the payer's authorizer signed. According to the ledger's state
+// of the channel, the maximum must be above the claimed amount and within the balance, and no withdrawal may have
+// started. Before it refuses because of the channel's state, it reads that state again. The settle of a voucher runs
+// the same check and moves nothing, since the seller's record of charges decides.
 import { Effect, Option } from "effect"
 import type { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import type { AnswerExtra } from "../../kernel/payment/Answer.ts"
@@ -19,8 +19,8 @@ import type { Known } from "./StateCache.ts"
 import type { Vouchers } from "./Vouchers.ts"
 
 /**
- * A channel's state in the format of the official packages' `channelState`. `asOf`: a close time at or before that of
- * the reading, from which a seller sees when a refund that it signed has expired.
+ * A channel's state in the format of the official packages' `channelState`. `asOf`: a close time at or before the close
+ * time of the reading. A seller uses it to see when a refund that it signed has expired.
  */
 export const channelStateExtra = (channelId: string, state: ChannelState, asOf?: number): AnswerExtra => ({
   channelId,
@@ -62,7 +62,7 @@ const offlineError = (payment: Payment, payload: VoucherPayload, context: Vouche
   return voucherError(config, voucher, context.vouchers)
 }
 
-export interface VoucherContext {
+interface VoucherContext {
   readonly contract: string
   readonly vouchers: Vouchers
   readonly states: ChannelStates["Service"]
@@ -103,7 +103,7 @@ export const makeVerifyVoucher = (context: VoucherContext) => {
     return Effect.flatMap(states.read(channelId), (known) => {
       const answer = decide(payment, payload, known)
       if (!isRefusal(answer)) return Effect.succeed(settled(answer))
-      // The node may not show an archived channel, and a lagging node may not show a new one.
+      // The node may hide an archived channel, and a lagging node may not show a new one yet.
       const doubted = Effect.flatMap(states.doubt(channelId), (read) =>
         read.state === undefined ? states.prove(channelId) : Effect.succeed(read)
       )
@@ -115,7 +115,7 @@ export const makeVerifyVoucher = (context: VoucherContext) => {
   }
   /**
    * Response of verify and settle to a voucher, or to a buyer's request for a refund. A settle of one voucher could
-   * succeed any number of times, so only a caller whose record here has charged it receives a success.
+   * succeed any number of times, so the caller receives a success only if its record here has charged the voucher.
    */
   return (...asked: Parameters<typeof check>): ReturnType<typeof check> => {
     const [payment, { config, type, voucher }, stage] = asked

@@ -1,4 +1,4 @@
-// Checks of the one enforcing simulation: success, the promised transfer as the only movement of the asset, and a fee
+// Checks of the enforcing simulation: success, the promised transfer as the only movement of the asset, and a fee
 // within the ceilings, including the restore of archived entries. Events that move no tokens, such as those of a smart
 // account, are tolerated.
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
@@ -37,7 +37,7 @@ const movementError = (events: ReadonlyArray<ReadEvent> | undefined, promise: Pr
     return ["invalid_exact_ledger_payload_issuer_is_payer", "the payer issues the asset: nothing would be paid"]
   if (only.transfer.from !== promise.payer)
     return ["invalid_exact_ledger_payload_event_wrong_from", "the simulation moves another account's tokens"]
-  // A payment to the issuer burns; the event then names no recipient.
+  // A payment to the issuer burns. Its event does not contain a recipient.
   if (only.kind === "transfer" ? only.transfer.to !== promise.payTo : only.kind !== "burn") {
     return ["invalid_exact_ledger_payload_event_wrong_to", "the simulation moves the tokens elsewhere"]
   }
@@ -53,7 +53,7 @@ const feeError = (answer: Extract<SimulationAnswer, { _tag: "Simulated" }>, ceil
   return message === undefined ? undefined : ["invalid_exact_ledger_payload_fee_exceeds_maximum", message]
 }
 
-/** The first failure in a simulation's response; `whose` names the party that the asset contract refuses. */
+/** The first failure in a simulation's response. `whose`: the party that the asset contract refuses. */
 export const checkSimulation = (
   answer: SimulationAnswer,
   promise: PromisedMovement,

@@ -1,4 +1,4 @@
-// The data that the payer of an `exact` payment signs: the one call `transfer(payer, payTo, amount)` of the asset,
+// The data that the payer of an `exact` payment signs: a single call `transfer(payer, payTo, amount)` of the asset,
 // without sub-invocations. Pure.
 import { Option } from "effect"
 import type { Terms } from "../../kernel/payment/Payment.ts"

@@ -1,4 +1,4 @@
-// The ledgers and seconds in which an `upto` authorization can be used.
+// The ledgers and seconds of an `upto` authorization's validity.
 import type { LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import { credentialsOf } from "../../kernel/stellar/AuthEntry.ts"
 import type { CheckError } from "./refusals.ts"

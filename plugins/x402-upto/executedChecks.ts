@@ -12,7 +12,7 @@ interface PromisedPayment {
   readonly amount: bigint
 }
 
-/** The ways in which the allowance may have ended, by the payer's options in the profile. */
+/** Possible ends of the allowance, by the payer's options in the profile. */
 const endings = { always: [true], never: [false], "as signed": [true, false] } as const
 
 /**

@@ -27,7 +27,7 @@ export type ArgumentName =
   | "actual"
 
 /** The fields of the contract's event; undefined if it emits none. */
-export interface StatedEvent {
+interface StatedEvent {
   readonly payer: string | undefined
   readonly payTo: string | undefined
   readonly token?: string | undefined

@@ -1,4 +1,4 @@
-// Checks of the one enforcing simulation, and of the executed transaction after it: success without a restore, a
+// Checks of the enforcing simulation, and of the executed transaction after it: success without a restore, a
 // settlement's sequence of events (allowance, transfer, the allowance's end, the contract's event with ceiling and
 // amount; for zero only the last), no other movement of any token, and a fee within the ceilings. Events that move no
 // tokens, such as those of a smart account, are tolerated at any position.

@@ -94,7 +94,7 @@ const offlineError = Effect.fnUntraced(function* (subject: Subject) {
     : error
 })
 
-/** For an authorization refused for its age: a settlement whose record was lost may have used it. */
+/** For an authorization refused for its age: a settlement with a lost record may have used it. */
 export const endOfLife = (
   authorizationExpiresLedger: number,
   lastSecond: bigint | undefined,
@@ -112,7 +112,7 @@ const expiredAuthorization = ([reason]: NonNullable<CheckError>, { payload: { ca
 /** The operation to simulate, and for `settle` to submit. */
 const operationOf = Effect.fnUntraced(function* (call: SettleCall, amount: bigint, stage: Stage) {
   const alone = callWithAmount(call, amount, call.auth)
-  // If the profile has no facilitator argument, only the payer authorizes.
+  // Without a facilitator argument in the profile, only the payer authorizes.
   if (positionIn(call.profile, "facilitator") < 0) return encodeOperation(alone)
   if (stage === "verify")
     return encodeOperation(callWithAmount(call, amount, [...call.auth, sourceAuthorization(alone)]))

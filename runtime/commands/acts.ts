@@ -1,4 +1,5 @@
-// `tollkeeper acts`: the audit trail of operators' acts, newest first. As JSON, one line per act, with all its members.
+// `tollkeeper acts`: the audit log of operator actions, newest first. As JSON, one line per action, with all its
+// members.
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"
@@ -8,7 +9,7 @@ import { jsonFlag, kernelTables, placeFlags } from "./CommandTarget.ts"
 
 const pageMax = 500
 
-/** An act of the database, or of a state folder's file. */
+/** An action from the database, or from a state folder's file. */
 type Shown = Omit<Act, "id" | "at"> & { readonly id: unknown; readonly at: Date | string }
 
 const lineOf = ({ action, after, at, before, outcome, person, reason, subject, via }: Shown): string =>
@@ -46,7 +47,7 @@ export const acts = Command.make(
           before = page.at(-1)!.id
         }
       }).pipe(Effect.provide(kernelTables(place)))
-      // Acts before a first start, or of a tool server, which has no such database.
+      // Actions before the first start, or of a tool server, which does not use such a database.
       yield* waiting.length === 0
         ? recorded
         : Effect.catchTag(recorded, ["NeverStarted", "DatabaseRefused"], () => Effect.void)

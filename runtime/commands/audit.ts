@@ -1,6 +1,6 @@
 // `tollkeeper audit`: compares the ledger's transactions of our accounts with the database, without trusting the code
-// that wrote it, and prints every mismatch. With `--log` the log of receipts is the third side. It reads only; it may
-// run beside facilitators on one PostgreSQL. Exit code 1 on any mismatch.
+// that wrote it, and prints every mismatch. With `--log` the log of receipts is the third side. It only reads, and may
+// run while facilitators use the same PostgreSQL. Exit code 1 on any mismatch.
 import { Console, Data, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import type { Claims } from "../../kernel/audit/auditRows.ts"
@@ -62,7 +62,7 @@ export const examine = Effect.fnUntraced(function* ({ logCopy, rpc, withLog }: E
 
 type Batch = Effect.Success<ReturnType<typeof examine>>["batch"]
 
-/** Channels of `batch-settlement` and their sums; no line if there are no channels. Amounts are atomic units. */
+/** Channels of `batch-settlement` and their sums, in atomic units. Empty without channels. */
 const channelLines = ({
   archived,
   changed,

@@ -1,5 +1,5 @@
-// `tollkeeper budget`: network fees that the sponsor has spent and reserved, by day and principal. A day is the one
-// that payments are charged to. Within a running facilitator the ledger's clock determines it. Standalone, the
+// `tollkeeper budget`: network fees that the sponsor has spent and reserved, by day and principal. Days are the same as
+// in the charges of payments. Within a running facilitator the ledger's clock determines the day. Standalone, the
 // database's clock does, unless a later day was already charged. This machine's clock is not used.
 import { Context, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"

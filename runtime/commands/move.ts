@@ -1,5 +1,5 @@
 // `tollkeeper move --to postgres://…`: copies an embedded database into an empty one of a PostgreSQL server, while
-// nothing runs over the folder, and compares both. The folder stays as it is.
+// nothing runs over the folder, and compares both. It does not change the folder.
 import { Console, Effect, Layer, Redacted, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"

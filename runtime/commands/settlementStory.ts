@@ -22,7 +22,7 @@ export interface Step {
   readonly says: string
 }
 
-export interface Story {
+interface Story {
   readonly settlement: string
   readonly state: string
   readonly transaction: string
@@ -130,7 +130,7 @@ const lives = (record: SettlementRecord, { newestLedger }: Surroundings): string
     : `the authorization expired at ledger ${until}, ${newestLedger - until} ago`
 }
 
-/** What is open, and the operator's options. */
+/** The open steps, and the operator's options. */
 const openSteps = ({ record }: SettlementHistory, around: Surroundings): ReadonlyArray<Step> => {
   const operator = (says: string): Step => ({ step: "operator", says })
   if (isOpen(record.state)) {

@@ -1,5 +1,5 @@
-// `tollkeeper settlements list`: settlements by state, time, payer and reason, and refused payments. Refused payments
-// have no settlement; analytics counts them by reason and key, with samples.
+// `tollkeeper settlements list`: settlements by state, time, payer and reason, and refused payments. A refused payment
+// never becomes a settlement; analytics counts refusals by reason and key, with samples.
 import { Clock, Effect, Layer, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"

@@ -1,5 +1,5 @@
-// `tollkeeper tools-budget`: what agents' payments hold, and an operator's decision on those that the ledger can no
-// longer decide. It runs within the tool server over the state folder; standalone it works on the store.
+// `tollkeeper tools-budget`: lists the holds of agents' payments, and records an operator's decision if the ledger can
+// no longer decide. It runs within the tool server over the state folder; standalone it works on the store.
 import { Effect, Layer } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { administration, type Ended } from "../../plugins/mcp-tools-pay/plugin.ts"
@@ -71,7 +71,7 @@ const sentenceOf = ({ amount, channelId, endsAt, outcome }: Ended): string => {
   }
 }
 
-/** Runs in its own process, also beside a running tool server: it needs the payer's key as that server does. */
+/** Runs in its own process, also while a tool server runs. Like that server, it needs the payer's key. */
 const ending = (way: "refund" | "withdraw", words: string) =>
   Command.make(
     way,

@@ -2,11 +2,11 @@
 //
 //   node runtime/deploy/pinImages.mjs           prints each image with its digest, and changes nothing
 //   node runtime/deploy/pinImages.mjs --write   writes `image:tag@sha256:…` in place of `image:tag` or an older digest
-//   node runtime/deploy/pinImages.mjs --list    what the files name, without a network: status 1 unless each is pinned
+//   node runtime/deploy/pinImages.mjs --list    prints the files' images, offline; status 1 unless each is pinned
 //
-// `--folder DIR` is where the two files are. It asks Docker Hub without credentials, or a mirror: REGISTRY_URL, and
-// REGISTRY_AUTH_URL for its tokens. All digests are known before anything is written. Build and test before you commit
-// what it wrote; a pinned image gets no security updates until it is renewed.
+// `--folder DIR` sets the folder of the two files. It asks Docker Hub without credentials, or a mirror: REGISTRY_URL,
+// and REGISTRY_AUTH_URL for its tokens. It gets all digests before it writes anything. Build and test before you commit
+// the changes. A pinned image gets no security updates until it is renewed.
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import process from "node:process"
@@ -23,7 +23,7 @@ const { values } = parseArgs({
 const registry = process.env.REGISTRY_URL ?? "https://registry-1.docker.io"
 const tokens = process.env.REGISTRY_AUTH_URL ?? "https://auth.docker.io"
 const timeoutMillis = 20_000
-/** `ARG …_IMAGE=name:tag[@digest]` and `image: name:tag[@digest]`, of other registries' names none. */
+/** `ARG …_IMAGE=name:tag[@digest]` and `image: name:tag[@digest]`, except names of other registries. */
 const used = /(?<=^ARG \w+_IMAGE=|^ {4}image: )(?!tollkeeper:)([a-z0-9_./-]+):([\w.-]+)(?:@(sha256:[0-9a-f]{64}))?$/gm
 const kinds = [
   "application/vnd.oci.image.index.v1+json",

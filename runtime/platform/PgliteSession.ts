@@ -5,7 +5,7 @@
 // Notifications go to every connection.
 
 /** The part of PGlite that is used here. */
-export interface ProtocolDatabase {
+interface ProtocolDatabase {
   readonly execProtocolRawStream: (
     message: Uint8Array,
     options: { readonly onRawData: (data: Uint8Array) => void }

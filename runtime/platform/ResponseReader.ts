@@ -2,13 +2,13 @@
 // accepts heads of any length, bare line feeds, repeated lengths and unknown lines. Bytes without readable framing
 // become an unchanged body, marked as malformed. Bytes come in any parts. Pure.
 
-export interface ResponseHead {
+interface ResponseHead {
   readonly status: number
   /** Names in lower case; several values of one name are joined by commas. */
   readonly headers: Readonly<Record<string, string>>
 }
 
-export interface ResponseSink {
+interface ResponseSink {
   readonly head: (head: ResponseHead) => void
   readonly body: (bytes: Buffer) => void
   /** `isWhole`: the body ended as its framing declares. */

@@ -68,7 +68,7 @@ export class Turns {
     }
   }
 
-  /** Begins no other request until this turn is over, and then for as long as it took. */
+  /** Starts no other request until this turn ends, and then for as long as the turn took. */
   #pause(): void {
     this.#isPausing = true
     const begun = performance.now()

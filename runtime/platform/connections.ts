@@ -82,7 +82,7 @@ const calmMillis = 2_500
 const payingShare = 0.75
 
 /** The server's event that delivers a request. */
-export type RequestEvent = "request" | "checkContinue"
+type RequestEvent = "request" | "checkContinue"
 type Exchange = readonly [request: IncomingMessage, response: ServerResponse, event: RequestEvent]
 
 interface Connection {

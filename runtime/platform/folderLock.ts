@@ -10,7 +10,7 @@ import process from "node:process"
 import { FolderInUse, FolderLock } from "../../kernel/platform/FolderLock.ts"
 
 /** Another living process holds the folder. */
-export class FolderLocked extends Schema.TaggedError<FolderLocked>()("FolderLocked", { message: Schema.String }) {}
+class FolderLocked extends Schema.TaggedError<FolderLocked>()("FolderLocked", { message: Schema.String }) {}
 
 /**
  * Start time in clock ticks since boot on systems that have it (Linux), otherwise empty. Field 22 follows `)` of

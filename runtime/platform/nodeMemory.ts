@@ -1,6 +1,6 @@
 // Returns memory to the system that only the start needed. Half of the process's memory is then the heap that compiling
 // two thousand modules used, and V8 would keep most of it permanently. It takes a quarter of a second once, so it waits
-// until the start's own work is done. Deno has no such function, and keeps the memory.
+// until the start's own work is done. Deno lacks such a function and keeps the memory.
 import { Effect } from "effect"
 import { getHeapStatistics, setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"

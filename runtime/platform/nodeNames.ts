@@ -1,7 +1,7 @@
-// Names that strangers chose, on `node:dns` resolvers of their own, for Node and for Deno. They use no thread of the
-// pool that `getaddrinfo` and payments' RPC connections share. Callers take turns, so a name server that never answers
-// delays the names of its own caller. Each question has a resolver, which is cancelled when its caller stops waiting.
-// The machine's hosts file comes first.
+// Resolves host names that callers chose, with separate `node:dns` resolvers, for Node and for Deno. They do not use
+// the thread pool that `getaddrinfo` and payments' RPC connections share. Callers take turns, so a name server that
+// never answers only delays the names of the caller that uses it. Each query has a resolver, which is cancelled when
+// its caller stops waiting. The machine's hosts file comes first.
 import { Context, Effect, Option } from "effect"
 import { Resolver } from "node:dns/promises"
 import { readFile } from "node:fs/promises"
@@ -11,7 +11,7 @@ import { OnBehalfOf, OutboundFailed } from "../../kernel/platform/Outbound.ts"
 /** Timeout of a name, including the time in the queue. */
 const resolveTimeout = "3 seconds"
 
-/** Names that are asked for at a time: in all, and for one caller. */
+/** Maximum concurrent queries, in total and for one caller, and maximum waiting queries. */
 const questionsMax = { concurrentMax: 128, perCallerMax: 8, waitingMax: 4_096 }
 
 const codeOf = (error: unknown): string | undefined =>
@@ -34,7 +34,7 @@ const hostsOf = (host: string) =>
 
 type Answer = ReadonlyArray<string> | string
 
-/** Asks for both families in parallel; if neither has an address, returns the code of the first failure. */
+/** Queries both families in parallel; if neither has an address, returns the code of the first failure. */
 const ask = (host: string, servers: ReadonlyArray<string> | undefined) =>
   Effect.callback<ReadonlyArray<string>, OutboundFailed>((resume) => {
     const resolver = new Resolver({ timeout: 1_500, tries: 2 })
@@ -52,7 +52,7 @@ const ask = (host: string, servers: ReadonlyArray<string> | undefined) =>
     return Effect.sync(() => resolver.cancel())
   })
 
-/** Name servers other than the machine's. */
+/** Name servers to use instead of the machine's. */
 export const NameServers = Context.Reference<ReadonlyArray<string> | undefined>("tollkeeper/platform/NameServers", {
   defaultValue: () => undefined
 })
@@ -65,7 +65,7 @@ const unresolved = Effect.fail(new OutboundFailed({ reason: "unresolved" }))
 export const makeResolve = (servers?: ReadonlyArray<string>) => {
   const turns = new FairScheduler(questionsMax)
   const askInTurn = Effect.fnUntraced(function* (host: string) {
-    // The process itself asks on behalf of many strangers: each zone counts as a caller.
+    // The process itself asks on behalf of many callers: each zone counts as a caller.
     const caller = (yield* OnBehalfOf) || zoneOf(host)
     const answer = yield* turns.run({ name: caller, isFree: false }, ask(host, servers))
     return Option.isSome(answer) ? answer.value : yield* unresolved

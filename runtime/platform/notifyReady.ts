@@ -1,5 +1,5 @@
-// Notifies systemd that the service is ready (`Type=notify`), through systemd's own program, because Node has no Unix
-// datagram sockets. Without a `NOTIFY_SOCKET`, systemd is not waiting and nothing runs.
+// Notifies systemd that the service is ready (`Type=notify`), through systemd's own program, because Node does not
+// support Unix datagram sockets. Without a `NOTIFY_SOCKET`, systemd is not waiting and nothing runs.
 import { Effect } from "effect"
 import { execFile } from "node:child_process"
 import process from "node:process"

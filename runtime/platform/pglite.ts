@@ -1,5 +1,5 @@
 // The embedded database as a source of the SQL client: PGlite in a worker thread, reached over the driver's own wire
-// protocol. A stored database is one folder that only one process may open (PGlite has no lock of its own; two
+// protocol. A stored database is one folder that only one process may open (PGlite does not lock the folder; two
 // processes lost rows). Its data survive a crash of the process at any moment, but not of the machine: PGlite never
 // calls fsync.
 import { Effect, Layer, Schema, type Scope } from "effect"
@@ -14,7 +14,7 @@ import type { WorkerAnswer, WorkerOptions, WorkerRequest } from "./pgliteWorker.
 const connectionsMax = 8
 
 /** The thread died: unanswered requests are lost, acknowledged ones are stored. */
-export class EmbeddedDatabaseDied extends Schema.TaggedError<EmbeddedDatabaseDied>()("EmbeddedDatabaseDied", {
+class EmbeddedDatabaseDied extends Schema.TaggedError<EmbeddedDatabaseDied>()("EmbeddedDatabaseDied", {
   message: Schema.String
 }) {}
 

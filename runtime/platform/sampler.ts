@@ -6,7 +6,7 @@
 import { type Logger, Option, References, Tracer } from "effect"
 import { isOfRequest } from "../logging.ts"
 
-export interface Sampler {
+interface Sampler {
   /** Share of the traces that begin here, between 0 and 1. */
   readonly ratio: number
   /** Whether a trace with this id that a caller began is sent. */

@@ -24,7 +24,7 @@ const globals = new Set([
   "localStorage"
 ])
 
-/** `crypto` is also the name of our own service's variable, so we check its members. */
+/** `crypto` is also the name of variables with our service, so we check its members. */
 const members = new Set(["Date.now", "Math.random", "crypto.subtle", "crypto.getRandomValues", "crypto.randomUUID"])
 
 /** True if a name is only the name of a property, a key or an import. */

@@ -1,7 +1,7 @@
 // The benefit of each cache: its hit rate over the questions of two relevance sets, each asked once, and over a day of
 // a small service (questions by Zipf's law, a third with a filter, an occasional change of a listing; verified and
 // settled payments; browsed pages). Then the CPU time of the same questions with and without each cache of a search,
-// alternating. A cache whose removal costs less than 5 % should be deleted. Prints figures, has no bar.
+// alternating. Delete a cache if its removal costs less than 5 %. Prints figures without a bar.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import process from "node:process"

@@ -2,9 +2,9 @@
 // in a separate process, on one ledger in one run. Payments are signed in advance, both are warm, rounds alternate, and
 // the bars are on processor time per payment and on ratios, so that load on the machine does not decide. `--quick` is a
 // sample of about four minutes, `--busy` only a hundred channels at their limit, `--deno` runs ours on Deno. `--beside
-// FOLDER` measures verify and settle beside those of another checkout instead of the class. Figures go to dist/bench as
-// JSON and as a page, except those of `--busy` and `--beside`. The last line has the ratios; the status is 0 only if
-// every bar holds.
+// FOLDER` compares verify and settle with another checkout instead of the class. Figures go to dist/bench as JSON and
+// as a page, except those of `--busy` and `--beside`. The last line has the ratios; the status is 0 only if every bar
+// holds.
 import { mkdirSync, writeFileSync } from "node:fs"
 import { cpus, loadavg } from "node:os"
 import { join, resolve } from "node:path"

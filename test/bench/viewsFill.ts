@@ -1,6 +1,6 @@
 // A long history for `bench -- views`, written by SQL: settlements of analytics and of the kernel with their attempts
 // and facts, and the rollups as the reader of facts would have made them. Older settlements are rarer, buyers and
-// sellers are of all sizes, one settlement of ten failed and a few have no outcome.
+// sellers are of all sizes, one settlement of ten failed and a few lack an outcome.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 
@@ -98,7 +98,7 @@ export const fillSettlements = Effect.fnUntraced(function* (sql: SqlClient.SqlCl
 
 const moved = "sum(case when status = 'success' then amount else 0 end)"
 
-/** The statements that make every rollup of analytics from its settlements, none of which is open. */
+/** The statements that compute every rollup of analytics from its settlements; all settlements have ended. */
 const rollups: ReadonlyArray<string> = [
   `insert into analytics_totals select width, date_trunc(width, occurred_at at time zone 'UTC') at time zone 'UTC',
     network, scheme, asset, status, count(*), ${moved}, sum(fee_stroops),

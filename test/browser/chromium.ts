@@ -10,7 +10,7 @@ const places = [
   "/usr/bin/google-chrome-stable"
 ]
 
-/** Its path; undefined if there is none. */
+/** Path of a Chromium; undefined if none is installed. */
 export const chromiumPath = (): string | undefined => {
   const named = process.env["TOLLKEEPER_TEST_CHROMIUM"]
   return [...(named === undefined ? [] : [named]), ...places].find((path) => existsSync(path))

@@ -27,7 +27,7 @@ const startPage = (): Promise<Server> =>
 
 const originOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
-/** What a page of this server reads from each request, or a word if its browser refuses. */
+/** The status that a page of this server reads from each request, or `refused` if its browser refuses. */
 const read = async (server: Server, asked: ReadonlyArray<readonly [path: string, init: object]>) => {
   const page = await browser.newPage()
   await page.goto(originOf(server))

@@ -102,7 +102,7 @@ beforeAll(async () => {
   const handle = toNode(answer)
   const server = createServer((request, response) => {
     const isCut = lose === cut && request.headers["payment-signature"] !== undefined
-    // The seller answers, and nothing of it arrives.
+    // The seller answers, and no part of the answer arrives.
     if (isCut) response.writeHead = (() => (request.socket.destroy(), response)) as any
     handle(request, response)
   })

@@ -1,5 +1,6 @@
 // The end of `batch-settlement` channels, over HTTP on the local ledger: by a refund, by a payer's withdrawal against a
-// silent seller and one that answers in time, by a claim whose facilitator dies, and after the ledger archived them.
+// silent seller and against a responding seller, by a claim during which the facilitator dies, and after the ledger
+// archived them.
 import assert from "node:assert/strict"
 import { signerOf, placeOf, signVoucher } from "../../examples/batch/vouchers.ts"
 import { assertRefusedSettle, assertRefusedVerify } from "./ask.ts"

@@ -1,7 +1,7 @@
 // The agent tools under the official programs of MCP: the conformance suite in both revisions and the inspector in both
-// eras, against `tollkeeper tools` with its shipped profile, on Node and on Deno. There are no pauses, so the default
-// rate limit has to suffice for a whole run. No origin is added to the allowed ones, so the server's own origin has to
-// be allowed. Batches and cancellations follow, for which the suite has no scenario.
+// eras, against `tollkeeper tools` with its shipped profile, on Node and on Deno. The suite runs without pauses, so the
+// default rate limit has to suffice for a whole run. No origin is added to the allowed ones, so the server's own origin
+// has to be allowed. Batches and cancellations follow, because the suite does not cover them.
 import { existsSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -147,7 +147,7 @@ const inspects = async (target: ReadonlyArray<string>, era: "legacy" | "modern",
   ok(line.startsWith("1. ") && line.endsWith(`ref ${wrapper.ref}`))
 }
 
-/** The inspector prints a failed call's error, without any error of its own. */
+/** The inspector prints a failed call's error and does not fail itself. */
 const showsError = async (url: string, home: string): Promise<void> => {
   const args = ["--cli", url, "--quiet", "--method", "tools/call", "--tool-name", "x402_get_resource"]
   const { err, out } = await runOfficial(inspector, [...args, "--tool-arg", "ref=v1.none"], home)

@@ -1,5 +1,5 @@
-// Sends every changed payment of `refusals.ts` to both routes, and then the honest payment from which they were made:
-// the refusals must have cost it nothing.
+// Sends every changed payment of `refusals.ts` to both routes, and then the honest payment that they were made from:
+// the refusals must not have affected it.
 import assert from "node:assert/strict"
 import { assertRefusedSettle, assertRefusedVerify, post } from "./ask.ts"
 import { inDialect, refusals } from "./refusals.ts"

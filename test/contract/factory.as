@@ -1,5 +1,5 @@
-// A factory of pools for tests: it creates the pool of two tokens from code that is on the ledger, once for each pair,
-// and knows its address from then on. AssemblyScript, never put on a real ledger.
+// A factory of pools for tests: it creates the pool of two tokens from code on the ledger, once per pair, and stores
+// the pool's address. AssemblyScript, never put on a real ledger.
 type Val = u64
 const PERSISTENT: u64 = 1
 
@@ -52,7 +52,7 @@ function pair(a: Val, b: Val): Val {
   return vec(2)
 }
 
-/** The pool's address follows from the pair, so a second one of a pair has no place to be. */
+/** The pool's address follows from the pair, so a second pool of a pair would have the same address and fails. */
 export function create(wasmHash: Val, a: Val, b: Val): Val {
   const salt = sha256(serialized(pair(a, b)))
   const pool = createContract(self(), wasmHash, salt, pair(a, b))

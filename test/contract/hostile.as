@@ -1,4 +1,4 @@
-// A contract for tests that asks the host for as much as it can, in a way of its own for each number. AssemblyScript,
+// A contract for tests that asks the host for as much as it can, in a different way for each number. AssemblyScript,
 // never put on a real ledger.
 type Val = u64
 // @ts-ignore: decorator
@@ -87,7 +87,7 @@ function run_(): Val {
   return symFrom(u32Val(runText as u32), u32Val(3))
 }
 
-/** A tree whose branches are one and the same: small to hold, and twice as large to write with each level. */
+/** A tree with identical branches: small in memory, and twice as large to write with each level. */
 function tree(levels: i32): Val {
   let value: Val = 2
   for (let i = 0; i < levels; i++) value = push(push(vecNew(), value), value)

@@ -1,4 +1,4 @@
-// A pool of two tokens for tests: what it holds is its reserves, and a swap leaves their product no smaller, with a fee
+// A pool of two tokens for tests: its balances are its reserves, and a swap leaves their product no smaller, with a fee
 // of three in a thousand. Amounts are small numbers. AssemblyScript, never put on a real ledger.
 type Val = u64
 const I128: u64 = 11

@@ -1,6 +1,6 @@
-// The attack with a signed refund that was not paid out: its payer has the signature, as after a transaction that
-// failed on the ledger, continues to buy, and submits the refund later. Tested against a seller with its own record and
-// key, and one that leaves both to the facilitator's store: charged amounts stay claimable.
+// The attack with a signed but unpaid refund: its payer has the signature, as after a transaction that failed on the
+// ledger, continues to buy, and submits the refund later. Tested against a seller with its own record and key, and
+// against a seller that leaves both to the facilitator's store: charged amounts stay claimable.
 import { assert, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"

@@ -172,7 +172,7 @@ describe("a seller of batch-settlement", () => {
     const newer = { ...voucher, maxClaimableAmount: "900", signature: "ef".repeat(64) }
     const { context, verified } = await request("voucher", newer)
     expect(verified?.abort).toBeUndefined()
-    // Earlier charges can be claimed, whatever happens to the request.
+    // Earlier charges can be claimed, even if the request fails.
     const raised = { chargedCumulativeAmount: "800", signedMaxClaimable: "900", signature: newer.signature }
     expect(await get(channels)).toMatchObject(raised)
     expect(await hooks.onBeforeSettle(context)).toMatchObject({ result: { success: true } })

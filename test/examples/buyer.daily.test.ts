@@ -1,4 +1,4 @@
-// The short reference buyer: it only signs the transfer of the terms, whatever a simulation answers, and only in a
+// The short reference buyer: it signs only the transfer of the terms, for any answer of a simulation, and only in a
 // known asset.
 import { expect, it } from "@effect/vitest"
 import { Address, nativeToScVal, xdr } from "@stellar/stellar-sdk"
@@ -67,7 +67,7 @@ it.live(
       expect([auth.length, auth[0].rootInvocation.subInvocations.length]).toEqual([1, 0])
       expect([yield* facilitator.balance(payTo), yield* facilitator.balance(thief)]).toEqual([12_345n, 0n])
 
-      // A limit is in units of an asset; for an asset of the seller's choice there is none.
+      // A limit is in units of an asset, so an asset of the seller's choice is refused.
       const other = "CCW67TSZV3SSS2HXMBQ5JFGCKJNXKZM7UQUWUZPUTHXSTZLEO7SJMI75"
       const refused = yield* Effect.promise(() =>
         buy(`${seller.url}/weather`, { ...options, assets: [other] }).catch((error) => error.message)

@@ -1,5 +1,5 @@
 // The typed client against a whole facilitator: its generated part matches the facilitator's own document, its calls
-// return the routes' answers, and its stream of events resumes where it ended.
+// return the routes' answers, and its stream of events resumes after the last event that it received.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFileSync } from "node:fs"

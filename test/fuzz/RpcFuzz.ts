@@ -1,5 +1,5 @@
-// A ledger for hostile requests: over HTTP, with nearly valid JSON-RPC bodies and nearly valid paths. Every answer must
-// be one that the interface defines; none may be an internal error, and the ledger keeps closing. Forbidden events are
+// A ledger for hostile requests: over HTTP, with nearly valid JSON-RPC bodies and nearly valid paths. The interface
+// must define every answer, no answer may be an internal error, and the ledger keeps closing. Forbidden events are
 // recorded as breaches; the slowest answer and the slowest ledger are measured in processor time, without a limit here.
 import { Effect, ManagedRuntime } from "effect"
 import { Asset, Contract, Keypair, nativeToScVal, Operation, xdr } from "@stellar/stellar-sdk"
@@ -65,7 +65,7 @@ const beginning = Effect.gen(function* () {
   return { payer, call, called, pay, data, hashes, keys: [...keys, ...touched] }
 })
 
-/** Envelopes that would be accepted now: a payment, a call that is not simulated yet, and a simulated one. */
+/** Envelopes that would be accepted now: a payment, a call before its simulation, and a simulated call. */
 const envelopesOf = Effect.fnUntraced(function* ({ call, called, data, pay, payer }: Effect.Success<typeof beginning>) {
   const sequence = ((yield* account(payer.publicKey()))?.seqNum ?? 0n) + 1n
   const made = [
@@ -134,7 +134,7 @@ const codes: ReadonlySet<number> = new Set<number>(Object.values(RpcCode).filter
 /** Statuses that the other paths may have. */
 const statuses: ReadonlySet<number> = new Set([200, 201, 204, 400, 404, 405, 409, 413])
 
-/** Sends `requests` requests, of which one in twelve is not JSON-RPC; the same seed sends the same ones. */
+/** Sends `requests` requests; one in twelve is not JSON-RPC. The same seed sends the same requests. */
 export const fuzzRpc = async (requests: number, seed: number): Promise<RpcOutcome> => {
   const runtime = ManagedRuntime.make(fuzzLayer({ retentionLedgers: 64, retentionTransactions: 1_000 }))
   const run = runtime.runPromise

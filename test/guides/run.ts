@@ -1,7 +1,6 @@
 // `npm run guides`: runs every block of README.md and of the guides as written, each guide in its own environment
 // (`README.md` in this folder explains the marks). Arguments name guides: `npm run guides -- seller operator`. Prints
-// the number of blocks that ran, and each other block with its reason; fails if a block does not do what its guide
-// claims.
+// the number of blocks that ran, and each other block with its reason; fails if a block contradicts its guide.
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
@@ -48,7 +47,7 @@ const databasesOf = () => {
   }
 }
 
-/** Runs or skips a block; throws if it does not do what the guide claims. */
+/** Runs or skips a block; throws if it contradicts the guide. */
 const play = async (world: World, block: Block): Promise<"run" | { readonly notRun: string }> => {
   switch (block.kind) {
     case "invalid":

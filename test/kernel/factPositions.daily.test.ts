@@ -1,5 +1,5 @@
-// The migration that gave the journal its own positions, over existing journals: one that was partly read, and one that
-// had been restored into another cluster, where new facts had sorted below every cursor.
+// The migration that gave the journal its own positions, over existing journals: a journal that was partly read, and a
+// journal restored into another cluster, where new facts had sorted below every cursor.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Layer } from "effect"

@@ -1,6 +1,6 @@
-// A facilitator whose database is moved while payments are in flight: dumped and restored into a fresh PostgreSQL
-// cluster with transaction ids far behind, or the embedded database's folder dumped and opened elsewhere. Afterwards
-// every reader of the journal agrees with the ledger.
+// A facilitator's database is moved while payments are in flight: dumped and restored into a fresh PostgreSQL cluster
+// with transaction ids far behind, or the embedded database's folder dumped and opened elsewhere. Afterwards every
+// reader of the journal agrees with the ledger.
 import { PgClient } from "@effect/sql-pg"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
@@ -85,7 +85,7 @@ const moved = (
     const answers = yield* Effect.forEach(payments, ({ body }) => before.settle(body), { concurrency: inFlight })
     for (const { json, text } of answers) expect(json.errorReason, text).toContain("status_unknown")
     yield* eventually(statuses(before), (all) => all.filter((status) => status === "unknown").length === inFlight)
-    // Stopped first: a submission during the copy would have no record in the copy.
+    // Stop first: the copy would lack the record of a submission during the copy.
     yield* before.stop
     const database = yield* move
     const after = yield* startFacilitator({ ...shared, database })

@@ -17,7 +17,7 @@ import { settableClock } from "../support/skewedClock.ts"
 import { limitValues } from "./settlement/store.ts"
 
 const hour = 3_600_000
-/** A test on a machine whose clock `set` shifts; it begins at noon, so that the clock can go back. */
+/** A test with a machine clock that `set` shifts. It begins at noon, so that the clock can go back. */
 const onMachine = <A, E, R>(test: (set: (millis: number) => void) => Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const { clock, set } = yield* settableClock

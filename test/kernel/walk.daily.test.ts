@@ -1,4 +1,4 @@
-// The lists in `kernel/README.md` of the files that one verify and one settle pass, held to a real payment: the program
+// Compares `kernel/README.md`'s lists of the files that one verify and one settle pass with a real payment: the program
 // runs under the inspector's coverage, and every file of a list must have run within its request.
 import { Keypair } from "@stellar/stellar-sdk"
 import { spawn } from "node:child_process"
@@ -116,7 +116,7 @@ describe.skipIf(!onNode)("the path of a payment", () => {
       })
       return (await response.json()) as Readonly<Record<string, unknown>>
     }
-    // Channels may still be opening: a payment that is not accepted yet does not count.
+    // Channels may still be opening, so rejected payments before the first accepted one do not count.
     let answer = await send()
     for (let attempt = 0; answer[word] !== true && attempt < 1_000; attempt++) answer = await send()
     expect(answer).toMatchObject({ [word]: true })

@@ -1,8 +1,8 @@
 // `npm run mutation`: changes operators of the code that decides about money, ownership, delivery, keys and policy, one
 // at a time, and runs the fast tests that cover each. StrykerJS makes the changes and runs the tests; this program
 // draws the sample. `--seed N` and `--count N` choose it (today's date and 300), `--changed REF` takes only lines that
-// changed since a commit, and further arguments keep files whose path contains one of them. Prints every survivor with
-// its change, then `N passed, N failed`: caught and survived. The exit status is 0 if at least 90 % were caught.
+// changed since a commit, and further arguments keep only files with one of them in the path. Prints every survivor
+// with its change, then `N passed, N failed`: caught and survived. The exit status is 0 if at least 90 % were caught.
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
@@ -17,7 +17,7 @@ import { type Operator, operatorsOf, sampleOf } from "./operators.ts"
 
 const share = 0.9
 
-/** Code in which a defect costs money, ownership, delivery or keys. */
+/** Code where a defect costs money, ownership, delivery or keys. */
 const decisive = [
   "kernel/accounts",
   "kernel/audit",

@@ -137,7 +137,7 @@ export const playFirstMinute = async (way: Way, folder: string, installing: Read
   await step(
     "reset",
     () => words("reset", "--yes"),
-    (text) => lineWith(text, /is gone: database/)
+    (text) => lineWith(text, /deleted .*: database/)
   )
   if (existsSync(join(folder, ".tollkeeper"))) throw new Error("reset left the state")
   return steps

@@ -1,6 +1,6 @@
-// An operator's possible problems, together with the first steps: a command in the wrong folder, a database that was
-// not configured, an unfunded sponsor, refused payments, the banner, a receiver's pause, a page of another origin, and
-// the limit that fails a payment.
+// An operator's possible problems, together with the first steps: a command in the wrong folder, an unconfigured
+// database, an unfunded sponsor, refused payments, the banner, a receiver's pause, a page of another origin, and the
+// limit that fails a payment.
 
 export interface Outcome {
   readonly status: number

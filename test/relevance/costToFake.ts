@@ -1,8 +1,8 @@
 // Measures the cost to pass a listing that one genuine customer paid for. The catalog has honest listings of the own
-// sets, each paid once. For each of some victims and each of its words there are rivals that copy it and rivals stuffed
-// with the very words of the question, at the victim's origin and to its recipient, and at an origin of their own. The
-// same rivals rise by each known attack, and we count the ones that pass, in search and on the first page of browsing.
-// The bar: nothing passes below ten dollars and thirty days.
+// sets, each paid once. For some victims and each of their words we add rivals that copy the victim and rivals stuffed
+// with the exact words of the question, both at the victim's origin with its recipient and at a separate origin. The
+// same rivals rise by each known attack, and we count how many pass, in search and on the first page of browsing. The
+// bar: nothing passes below ten dollars and thirty days.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { payerRiskMax, weighEvidence } from "../../plugins/catalog/store/weighEvidence.ts"
@@ -43,7 +43,7 @@ export interface Passed {
   readonly passed: ReadonlyArray<string>
   /** Pairs in which the listing has left the first page. */
   readonly buried: ReadonlyArray<string>
-  /** Rivals before a victim on the first page of browsing, or victims that are no longer on it. */
+  /** Rivals before a victim on the first page of browsing, or victims that have left it. */
   readonly browsed: number
 }
 

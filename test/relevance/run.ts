@@ -1,17 +1,17 @@
-// `npm run relevance`: search quality. On the shared relevance set or on another one of its form (`--queries`,
-// `--judgments`, `--dense`): nDCG@10, reciprocal rank and recall@20 by class of query and in all, of the lexical branch
-// with its feedback, of the default configuration without a key, of the recorded dense ranking and of all fused, with
-// 95 % bootstrap intervals and floors. Then the project's own five sets (`judged.ts`), in the default configuration: by
-// half, how many queries find a right answer first and among three, and what is found where there is no answer; and the
-// three sets of questions in other languages. Price queries and those without a fitting resource are listed apart.
-// `--only NAME` runs one of them (shared, judged, trial, second, third, fourth, spanish, russian, japanese), `--half
-// tuning` or `held` the queries of one half alone, `--report FILE` writes a page with each query's first ten beside the
-// graded ones. `leave-one-set-out` prints each own set's shares when nothing was chosen on it, beside the tuned ones
-// (`leaveOneSetOut.ts`). `frames` asks the own sets in the frames of the field and fails where one costs more than two
-// points (`frames.ts`). `silence` prints how many questions with and without an answer are marked as guesses
-// (`silence.ts`). `cost-to-fake` plays the known attacks on rank against each of some listings and its words, in
-// catalogs of `--listings` (5,300) honest ones, and fails where one passes below the bar (`costToFake.ts`). The last
-// line is the figures.
+// `npm run relevance` measures search quality. First on the shared relevance set, or on another set in its form
+// (`--queries`, `--judgments`, `--dense`): nDCG@10, reciprocal rank and recall@20 by class of query and in total, with
+// 95 % bootstrap intervals and floors. It compares the lexical branch with its feedback, the default configuration
+// without a key, the recorded dense ranking and all of them fused. Then on the project's own five sets (`judged.ts`) in
+// the default configuration, by half: how many queries find a right answer first and among three, and how many results
+// queries without an answer find; and on the three sets of questions in other languages. Price queries and queries
+// without a fitting resource are listed separately. `--only NAME` runs one set (shared, judged, trial, second, third,
+// fourth, spanish, russian, japanese), `--half tuning` or `held` only the queries of one half. `--report FILE` writes a
+// page with each query's first ten results next to the graded ones. `leave-one-set-out` prints each own set's shares
+// when nothing was chosen on it, next to the tuned shares (`leaveOneSetOut.ts`). `frames` asks the own sets in the
+// frames of the field and fails if a frame costs more than two points (`frames.ts`). `silence` prints how many
+// questions with and without an answer are marked as guesses (`silence.ts`). `cost-to-fake` plays the known attacks on
+// rank against some listings and each of their words, in catalogs of `--listings` (5,300) honest ones, and fails if an
+// attack passes below the bar (`costToFake.ts`). The last line has the figures.
 import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import process from "node:process"
@@ -107,8 +107,8 @@ const onShared = async (): Promise<boolean> => {
 const ownFloors = {
   judged: { first: 0.7, three: 0.88, none: 0, silent: 1 },
   trial: { first: 0.7, three: 0.88, none: 0, silent: 1 },
-  // Measured, not a target. Lexical scores alone can hardly separate questions without an answer: the nearest three are
-  // shown, since one in thirty of those that have an answer would find nothing else.
+  // Measured, not a target. Lexical scores by themselves can hardly separate questions without an answer. We show the
+  // nearest three, because otherwise one in thirty questions with an answer would find nothing.
   second: { first: 0.7, three: 0.88, none: 1, silent: 1 },
   third: { first: 0.7, three: 0.85, none: 1, silent: 1 },
   fourth: { first: 0.7, three: 0.88, none: 0, silent: 0 },

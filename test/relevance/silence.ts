@@ -1,6 +1,7 @@
-// The calibration of "nothing fits": how many questions are marked as guesses or find nothing, of those with an answer
-// and of those without one. The latter are those of the own sets, and `unanswered.json`, which the statistic was not
-// fitted to and which is asked of the listings of each own set.
+// The calibration of "nothing fits": of the questions with an answer and of those without, how many are marked as
+// guesses or find nothing. The questions without an answer are those of the own sets and of `unanswered.json`, which we
+// ask of the listings of each own set. The questions of `unanswered.json` were written afterwards and the statistic's
+// weights were not fitted to them, but two features of the statistic were chosen partly by their scores.
 import { readFileSync } from "node:fs"
 import type { Dataset } from "./dataset.ts"
 import { type LanguageSet, type OwnSet, ownSet, ownSets } from "./judged.ts"
@@ -10,7 +11,7 @@ export const unanswered = JSON.parse(
   readFileSync(new URL("unanswered.json", import.meta.url), "utf8")
 ) as ReadonlyArray<string>
 
-/** Shares of questions with an answer that may be marked, and of those without one that must be. */
+/** Maximum share of marked questions among those with an answer, and minimum share among the others. */
 export const markedMax = 0.035
 export const markedMin = 0.55
 

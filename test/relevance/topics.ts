@@ -38,7 +38,7 @@ export const topicResource = (at: number, parts: Partial<IngestedResource> = {})
   }
 }
 
-/** A unit axis for the topic of a text, rotated by the model's name; far from all of them if the text has no topic. */
+/** A unit axis for the topic of a text, rotated by the model's name; far from every axis if the text lacks a topic. */
 export const embedTopic = (text: string, model: string): ReadonlyArray<number> => {
   const dimension = 16
   const turn = [...model].reduce((sum, letter) => sum + letter.charCodeAt(0), 0) % topics.length

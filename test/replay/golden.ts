@@ -1,6 +1,6 @@
 // Golden vectors that we recorded: named calls of the asset contract on a fixed small ledger, with all their effects.
-// `node test/replay/golden.ts` records them again; the test compares. They guard the results of the replay where the
-// streams are not available.
+// `node test/replay/golden.ts` records them again; the test compares. They guard the replay's results if the streams
+// are unavailable.
 import { writeFileSync } from "node:fs"
 import { eventsFeeStroops, rentFeeStroops } from "../../plugins/ledger-local/engine/state/Fees.ts"
 import type { HostResult } from "../../plugins/ledger-local/engine/host/HostResult.ts"

@@ -1,4 +1,5 @@
-// `check-seller` at all of our sellers and at one with the faults that it searches for; its exit code and JSON.
+// `check-seller` against all of our sellers and against a seller with the faults that it detects; its exit code and
+// JSON.
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFile, spawn, spawnSync } from "node:child_process"
@@ -49,7 +50,7 @@ const careless = (terms: object) =>
     const header = request.headers["payment-signature"]
     const body = { x402Version: 2, accepts: [terms], resource: { url: request.url } }
     if (header === undefined) return void response.writeHead(402, { "payment-required": encode(body) }).end("{}")
-    // A header that is not a payment ends in its error handler.
+    // An invalid payment header ends in its error handler.
     if (!/transaction/.test(Buffer.from(String(header), "base64").toString())) return void response.writeHead(500).end()
     const receipt = encode({ success: true, transaction: String(Math.random()), network: "stellar:testnet" })
     response.writeHead(200, { "payment-response": receipt }).end(String(Math.random()))

@@ -299,14 +299,14 @@ describe("tollkeeper start", () => {
     expect(paid.stdout).toContain(`Facilitator  ${url}`)
     expect(paid.stdout).toContain("success on ledger:testnet")
     expect(await stop()).toBe(0)
-    expect((await run("reset", "--state", state, "--yes")).stdout).toContain("is gone")
+    expect((await run("reset", "--state", state, "--yes")).stdout).toContain("deleted ")
     expect(existsSync(state)).toBe(false)
   })
 
   it("leaves a reset's act beside the folder, for the next start's trail", async () => {
     const state = mkdtempSync(join(folder, "reset-"))
     await claim(state)
-    expect((await run("reset", "--state", state, "--yes", "--reason", "a new start")).stdout).toContain("is gone")
+    expect((await run("reset", "--state", state, "--yes", "--reason", "a new start")).stdout).toContain("deleted ")
     expect(existsSync(state)).toBe(false)
     const left = await run("acts", "--state", state, "--json")
     expect(JSON.parse(left.stdout)).toMatchObject({ action: "reset", reason: "a new start", outcome: "done" })

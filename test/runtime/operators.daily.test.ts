@@ -207,7 +207,7 @@ describe("beside a running facilitator", () => {
     expect(await answered.json()).toMatchObject({ status: 0, out: expect.stringContaining("no caller keys") })
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(statSync(join(state, "running")).mode & 0o777).toBe(0o700)
-    // Whatever the state folder's permissions are, the database's own are narrower.
+    // The database folder stays private, even if the state folder's permissions are wider.
     chmodSync(state, 0o755)
     expect(statSync(join(state, "database")).mode & 0o777).toBe(0o700)
   })

@@ -1,4 +1,4 @@
-// The state folder: the entries that a reset deletes, and those that it keeps.
+// The state folder: a reset deletes some entries and keeps the others.
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Scope } from "effect"
 import { SqlError } from "effect/sql"

@@ -1,5 +1,5 @@
 // `tollkeeper receipts verify` over stored files: both forms from the committed vectors, the current log, the seller's
-// receipt with the draft's outcomes, and each way in which a file is not what it claims.
+// receipt with the draft's outcomes, and each kind of file that contradicts its claims.
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { generateKeyPairSync, sign } from "node:crypto"
 import { readFileSync } from "node:fs"
@@ -279,7 +279,7 @@ describe("the log by now", () => {
     const place = join(folder, "proven")
     await writeLog(join(place, "log/1"), log, entries)
     const genuine = (await answer()).outcomes[0]!
-    // A log made for one reader: its only leaf is of a receipt that the published one does not contain.
+    // A log made for one reader: its only leaf belongs to a receipt that the published log does not contain.
     const receipt = receiptOf(key, 9_000)
     const own = outcomeOf(receipt, 9_000)
     const checkpoint = checkpointOf(log, 1, rootOf(levelsOf([own.entry]), 1))

@@ -17,7 +17,7 @@ const run = (program: string, args: ReadonlyArray<string>) =>
     env: { ...process.env, LC_ALL: "C" }
   })
 
-/** Creates an empty database next to the one in use; returns its URL. */
+/** Creates an empty database next to the current one; returns its URL. */
 const emptyDatabase = async ({ postgres }: World): Promise<string> => {
   const create = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`create database restored`.unprepared).pipe(
     Effect.provide(PgClient.layer({ url: Redacted.make(postgres.url), maxConnections: 1 })),

@@ -1,5 +1,5 @@
-// Incidents in which a facilitator lacks something: its sponsor's XLM, space on its disk, its database server. Each
-// logs one line at its beginning and one at its end, however many payments come; a scene prints both.
+// Incidents where a facilitator lacks something: its sponsor's XLM, space on its disk, its database server. Each logs
+// one line when it begins and one when it ends, for any number of payments; a scene prints both.
 import { Keypair } from "@stellar/stellar-sdk"
 import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from "node:fs"
 import { join } from "node:path"
@@ -25,7 +25,7 @@ const busyOver = async ({ world }: Stage, { url }: Replica, body: unknown, cause
   }
 }
 
-/** A facilitator starts with a sponsor that is not on the ledger; its account is funded later. */
+/** A facilitator starts with a sponsor that the ledger does not have yet; its account is funded later. */
 export const unfundedSponsor = async (stage: Stage): Promise<string> => {
   const { world } = stage
   const sponsor = Keypair.random()

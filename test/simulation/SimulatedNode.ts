@@ -12,11 +12,11 @@ export class SimulatedNode {
   lag = 0
   /** Number of ledgers that it retains. */
   readonly retention: number
-  /** Number of ledgers by which the transaction index is behind the rest of an answer. */
+  /** Ledgers that the transaction index lags behind the rest of an answer. */
   indexLag = 0
   /** Share of transactions missing in the index. */
   hides = 0
-  /** The ledger at which it froze. */
+  /** The ledger where this node froze. */
   stillAt: number | undefined
   /** Share of answers about the newest ledger that are far ahead. */
   ahead = 0
@@ -53,7 +53,7 @@ export class SimulatedNode {
     return hidden
   }
 
-  /** True if it lies about a transaction that is not on the ledger. */
+  /** True if it lies about a transaction that the ledger does not have. */
   isForged(hash: string): boolean {
     if (this.forges === 0) return false
     const forged = this.#forged.get(hash) ?? this.#random.chance(this.forges)

@@ -469,7 +469,7 @@ export class TwinStore {
 
   // Channels
 
-  /** Only of these addresses, if given: the channels whose keys the caller has. */
+  /** Only of these channel addresses, if given: the caller has their keys. */
   take(count: number, addresses?: ReadonlyArray<string>): ReadonlyArray<ChannelLease> {
     const now = this.#now()
     const free = [...this.channels.values()]
@@ -606,7 +606,7 @@ const attemptOf = (attempt: NewAttempt, number: number): Attempt => ({
   taken: false
 })
 
-/** The settlement's cost to the sponsor, as far as it is known. */
+/** The settlement's known cost to the sponsor. */
 export const chargedOf = ({ born, outcome }: Row): bigint =>
   (outcome?.feeChargedStroops ?? 0n) + (outcome?.feeUnknown === true ? born.budgetStroops : 0n)
 

@@ -1,4 +1,4 @@
-// The real signer over real keys, one for each number of channels that a replica may be set to. Signers have no state,
+// The real signer over real keys, one for each number of channels that a replica may be set to. Signers are stateless,
 // so all runs of the process share them. Signatures are not under test here, and the simulated ledger does not read
 // them.
 import { NodeServices } from "@effect/platform-node"

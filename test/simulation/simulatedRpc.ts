@@ -21,7 +21,7 @@ type Send = ReturnType<LedgerRpc["Service"]["send"]>
 /** Codes of a refusal without a reason. */
 const spuriousCodes = ["txInsufficientFee", "txBadSeq", "txInternalError", "txBadAuth"] as const
 
-/** Balance in stroops of our accounts that are not channels. */
+/** Balance in stroops of our accounts other than channels. */
 const sponsorBalanceStroops = 1_000_000_000n
 
 /** Whether a transaction's meta can be read. */
@@ -290,7 +290,7 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
       const floor = ledger.surge?.floorStroops ?? 100n
       return { p50: floor, p90: floor + floor / 5n, p99: 2n * floor + 800n }
     }),
-    // Simulates the number of a payment: the scheme has no envelope.
+    // Simulates a payment by its number, because the simulated scheme does not build envelopes.
     simulate: (number) =>
       asked("simulateTransaction", ({ latestLedger }) => {
         const authorization = world.authorizations.get(Number(number))!

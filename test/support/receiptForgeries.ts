@@ -47,11 +47,11 @@ interface Change {
   readonly proof?: object
   /** Signs the checkpoint in place of the log's key. */
   readonly signer?: Key
-  /** Makes the map's line and proof; the log is without a map otherwise. */
+  /** Makes the map's line and proof; absent: a log without a map. */
   readonly map?: (place: MapPlace) => { readonly line: string; readonly map?: object }
 }
 
-/** What the map has of the payment. */
+/** The payment's data in the map. */
 interface MapPlace {
   readonly index: number
   readonly leaf: Buffer
@@ -127,7 +127,7 @@ const mapOf = (own: Place, other: Place, depth = 0): { root: Buffer; hashes: Rea
 
 const another = { ...claimsOf(2), transaction: sha("another").toString("hex") }
 
-/** The map's line and proof, where `change` says what is in the payment's place. */
+/** The map's line and proof; `change` alters the payment's place. */
 const mapped =
   (change: (place: Place) => Place = (place) => place, proof: object = {}) =>
   (given: MapPlace) => {
@@ -135,7 +135,7 @@ const mapped =
     return { line: lineOf(root), map: { secret: b64u(mapSecret), hashes, ...proof } }
   }
 
-/** A JWS whose last character has other bits that no byte has. */
+/** A JWS with changed unused bits in its last base64url character. */
 const otherBits = (jws: string): string => {
   const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
   return jws.slice(0, -1) + letters[letters.indexOf(jws.at(-1)!) ^ 1]

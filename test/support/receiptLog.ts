@@ -1,5 +1,6 @@
-// A facilitator's keys, receipts and log, made by independent test code from `plugins/receipts/README.md`. We test the
-// published checkers with them and build attacks from them.
+// A facilitator's keys, receipts and log, made from `plugins/receipts/README.md` without the plugin's code; only
+// canonical JSON and tile paths come from the published checkers. We test these checkers with them and build attacks
+// from them.
 import { createHash, generateKeyPairSync, type KeyObject, sign } from "node:crypto"
 import { mkdir, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"

@@ -1,6 +1,6 @@
-// Writes `test/plugins/receipts/vectors.json`: receipts and attestations of fixed keys, made by code that shares
-// nothing with the plugin (node:crypto and noble, from the plugin's README). `node test/support/receiptVectors.ts`
-// writes it.
+// `node test/support/receiptVectors.ts` writes `test/plugins/receipts/vectors.json`: receipts and attestations of fixed
+// keys, made without the plugin's code from the plugin's README, by node:crypto, noble, the canonical JSON of
+// `verify.mjs` and the digest of `runtime/attestationSigner.ts`.
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { keccak_256 } from "@noble/hashes/sha3.js"
 import { createHash, createPrivateKey, createPublicKey, sign } from "node:crypto"

@@ -42,8 +42,8 @@ const writtenOf = (content: Uint8Array): number => {
 const paddedTo = (size: number): number => Math.ceil(size / block) * block
 
 /**
- * The part of a file to keep: nothing of a template's file or of another segment, and the written beginning of the
- * current segment.
+ * The number of bytes of a file to keep: none of a template's file or of another segment, and the written beginning of
+ * the current segment.
  */
 const keptOf = (name: string, content: Uint8Array, written: string): number | undefined => {
   if (templates.test(name)) return undefined

@@ -1,5 +1,5 @@
 // The body of /supported: one kind for each scheme and enabled spelling of the network, with the sponsor as signer. A
-// network without a listed asset has no kinds. Kinds depend on settings, plugins and the caller's key alone, so they
+// network must have a listed asset to have kinds. Kinds depend only on settings, plugins and the caller's key, so they
 // never change at run time (S59–S62).
 import { Option } from "effect"
 import type { NetworkValues } from "../../config/Network.ts"
@@ -11,7 +11,7 @@ import type { SupportedBody } from "../wire/BodyWire.ts"
 import type { Extensions } from "../Extension.ts"
 import type { Schemes } from "../Scheme.ts"
 
-export interface SupportedContext {
+interface SupportedContext {
   readonly channelCount: ChannelCount["Service"]
   readonly schemes: Schemes["Service"]
   readonly extensions: Extensions["Service"]

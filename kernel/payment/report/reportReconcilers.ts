@@ -14,7 +14,7 @@ const sentenceOf = ({ cause, durationMillis, endedMonotonicMillis, outcome }: La
   return `${outcome} ${ageSeconds} s ago by ${cause} in ${durationMillis} ms`
 }
 
-export interface ReconcilerRun {
+interface ReconcilerRun {
   readonly actor: string
   readonly isFailing: boolean
   readonly sentence: string

@@ -1,6 +1,6 @@
 // Lease, record, submit, in a fiber that the process owns: a request only waits, so a client that hangs up changes
-// nothing. The fiber reports as soon as it has decided whether a settlement exists, and continues in the background.
-// Work in flight ends with the process's Scope.
+// nothing. The fiber reports once it has decided whether a settlement exists, and continues in the background. Work in
+// flight ends with the process's Scope.
 import { Context, Deferred, Effect, FiberSet, Layer, Option } from "effect"
 import { Budget } from "../../budget/Budget.ts"
 import { CrashPoints } from "../../settlement/CrashPoints.ts"

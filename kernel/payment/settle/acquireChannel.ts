@@ -5,7 +5,7 @@ import { acquireReleaseDetached } from "../../effect/acquireReleaseDetached.ts"
 import { ChannelPool, type QueueTicket } from "../../settlement/channels/ChannelPool.ts"
 import type { ChannelLease } from "../../settlement/channels/ChannelStore.ts"
 
-export interface AcquiredChannel {
+interface AcquiredChannel {
   readonly lease: ChannelLease
   /** Converts the lease into the record's hold: the end of the Scope no longer releases the channel. */
   readonly keep: () => void

@@ -1,7 +1,7 @@
 // Admission control for channels, before anything costly is done for a payment. A place counts from its admission until
 // its channel is leased or the wait fails. A payment that cannot be served within its wait is refused immediately, with
-// an estimate of when to retry. The estimate uses the places before it in the turns of all principals, and the rate at
-// which channels are released: measured while they are scarce, derived from the close interval before. Pure.
+// an estimate of when to retry. The estimate uses the places before it in the turns of all principals, and the release
+// rate of channels: measured while they are scarce, derived from the close interval before that. Pure.
 import type { ReleaseRateEstimator } from "./ReleaseRateEstimator.ts"
 
 /**
@@ -11,13 +11,13 @@ const placesMax = 2_000
 const placesOfOneMax = 250
 /** Time from a ledger's close until the channels that it frees are leased again, milliseconds. */
 const noticedMillis = 250
-/** Ledgers from a lease until its channel is free again, if channels are leased as soon as they are released. */
+/** Ledgers from a lease until its channel is free again, if every released channel is leased immediately. */
 const ledgersHeld = 1.2
 /** The bounds of an estimate in an answer, in milliseconds. */
 const retryMillisMin = 1_000
 const retryMillisMax = 60_000
 
-export interface LoadConditions {
+interface LoadConditions {
   /** A reading of `monotonicMillis`. */
   readonly now: number
   /** Milliseconds between two ledgers. */

@@ -22,7 +22,7 @@ export interface QueueTicket {
   readonly leave: Effect.Effect<void>
 }
 
-export interface Overloaded {
+interface Overloaded {
   readonly _tag: "Full"
   /** An estimate of when to retry. */
   readonly retryAfterMillis: number

@@ -34,7 +34,7 @@ export interface ChannelRow {
 const lapseSeconds = 180
 
 /** The first read of a turn, and usually the only one. */
-export interface ChannelOverview {
+interface ChannelOverview {
   /** The number of channels that an operator requested, if any. */
   readonly asked: number | null
   /** Whether one of the owned channels waits for its number or for its end. */

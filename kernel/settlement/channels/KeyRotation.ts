@@ -46,7 +46,7 @@ export class RotationRefused extends Schema.TaggedError<RotationRefused>()("Rota
 
 export type KeyAccounts = Pick<AccountNames, "sponsor" | "formerSponsors" | "channels">
 
-export interface RotationPlan {
+interface RotationPlan {
   /** Identifies the keys in the sources. */
   readonly id: string
   readonly before: KeyAccounts

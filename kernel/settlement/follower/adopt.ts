@@ -87,7 +87,7 @@ const settlementOf = (
 }
 
 /** An authorization that is refused for its age, and the maximum life of one with its terms. */
-export interface ExpiredAuthorization {
+interface ExpiredAuthorization {
   readonly expiresLedger: number
   readonly lifeLedgers: number
   /** As `UseQuestion.endedLedger`. */

@@ -26,7 +26,7 @@ const concurrency = 16
 const reportedMax = 1_000
 
 /** The part of an outcome that we ask about. */
-export type ShownOutcome = Pick<Outcome, "state" | "transaction" | "ledger" | "reason" | "channel">
+type ShownOutcome = Pick<Outcome, "state" | "transaction" | "ledger" | "reason" | "channel">
 
 /** The part of an outcome that another endpoint can confirm. */
 export interface OutcomeClaim {
@@ -40,7 +40,7 @@ export interface OutcomeClaim {
 }
 
 /** The number of endpoints that show the outcome, or the reason why it may not be stored now. */
-export type Confirmation = 1 | 2 | "Contradicted" | "NotReached"
+type Confirmation = 1 | 2 | "Contradicted" | "NotReached"
 
 type Verdict = "Agrees" | "Contradicts" | "Behind" | "Unknown"
 

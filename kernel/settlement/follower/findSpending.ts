@@ -65,7 +65,7 @@ export const readSpending = (
   }
 }
 
-export interface SpendingQuery {
+interface SpendingQuery {
   readonly promised: PromisedPayment
   readonly own: OwnAccounts
   readonly fromLedger: number

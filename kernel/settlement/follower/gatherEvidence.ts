@@ -56,7 +56,7 @@ export const makeAskHash = Effect.gen(function* () {
 })
 
 /** A settlement that its hashes do not decide, and the nonce of its authorization. */
-export interface Doubtful {
+interface Doubtful {
   readonly record: OpenRecord
   readonly nonce: Nonce | "none" | undefined
 }

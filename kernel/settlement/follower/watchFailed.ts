@@ -27,11 +27,11 @@ const noncesMax = 100
 const leaseDuration = Duration.seconds(10)
 const concurrency = 4
 
-/** The endpoints' evidence for one nonce: the ledger of its use, or the last ledger at which it was unspent. */
+/** The endpoints' evidence for one nonce: the ledger that used it, or the last ledger that showed it unspent. */
 type NonceEvidence = { readonly usedIn: number } | { readonly unspentAt: number | undefined }
 
 /** The correction of the settlement after a use. Pure. */
-export const correctionOf = (
+const correctionOf = (
   { executed, isOurs, paid }: Pick<Spending, "executed" | "isOurs" | "paid">,
   confirmations: 1 | 2
 ): Correction => {
@@ -125,7 +125,7 @@ const makeFollowUp = Effect.gen(function* () {
   const settlements = yield* Settlements
   const correct = yield* makeCorrect
   const findSpending = yield* makeFindSpending
-  /** The last ledger at which this process saw an authorization unspent: the next search begins after it. */
+  /** The last ledger that showed an authorization unspent to this process. The next search begins after it. */
   const unspentAt = new Map<string, number>()
 
   const search = (record: WatchedRecord, fromLedger: number, toLedger: number) =>

@@ -32,7 +32,7 @@ type Assets = ReadonlyMap<string, Asset>
 const amountIn = (assets: Assets, asset: string, units: string): string =>
   decimalOf(BigInt(units), assets.get(asset)?.decimals ?? 0)
 
-export interface MonthTotal {
+interface MonthTotal {
   /** `YYYY-MM`. */
   readonly month: string
   /** Principal of the caller. */

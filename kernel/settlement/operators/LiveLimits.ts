@@ -18,7 +18,7 @@ const names = {
   settle_per_second: { min: 0n, max: 100_000n, perKey: false }
 } as const
 
-export type LimitName = keyof typeof names
+type LimitName = keyof typeof names
 export const limitNames = Object.keys(names) as ReadonlyArray<LimitName>
 
 export interface LimitShown {
@@ -75,7 +75,7 @@ const shownOf = (limits: LimitValues, rows: ReadonlyArray<Row>): ReadonlyArray<L
   ]
 }
 
-export interface LimitChange {
+interface LimitChange {
   readonly name: string
   /** The label of the limit's key; absent for everyone. */
   readonly key?: string | undefined

@@ -69,7 +69,7 @@ const endByHand = (sql: SqlClient.SqlClient, id: string, { feeChargedStroops, le
 const refuse = (message: string) => new ActionRefused({ message })
 
 /** States that a list selects; `all` are settlements without an end, `every` any. */
-export const listedStates = {
+const listedStates = {
   open: ["prepared", "submitted"],
   unresolved: ["unresolved"],
   all: ["prepared", "submitted", "unresolved"],

@@ -12,14 +12,14 @@ const listMax = 200
 /** Maximum number of listed attempts of one settlement. */
 const attemptsMax = 200
 
-export interface InFlight {
+interface InFlight {
   readonly asset: string
   readonly settlements: bigint
   /** Atomic units. */
   readonly amount: bigint
 }
 
-export interface UnfinishedSettlement {
+interface UnfinishedSettlement {
   readonly open: number
   /** 0 without an open settlement. */
   readonly oldestOpenSeconds: number

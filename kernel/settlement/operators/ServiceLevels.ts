@@ -1,8 +1,8 @@
 // The service levels of the last 30 UTC days, from the service's own records. Only this module computes them: the
 // status page, the operation view and the dashboard show these figures. The figures: the duration of verification and
-// settling, the share of settlements that ended within two ledgers, and the minutes in which any replica could write to
-// the database. Each minute that has ended since the first beat is one check; a minute without a beat counts as
-// unavailable and belongs to a gap.
+// settling, the share of settlements that ended within two ledgers, and the number of minutes with a replica that could
+// write to the database. Each minute that has ended since the first beat is one check. A minute without a beat counts
+// as unavailable and belongs to a gap.
 import { Clock, Context, Duration, Effect, Exit, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../actor/Actor.ts"
@@ -25,7 +25,7 @@ const keptFactor = 100
 const keptMin = Duration.seconds(10)
 const keptMax = Duration.minutes(5)
 
-export interface Gap {
+interface Gap {
   readonly from: Date
   /** Null while no replica can write. */
   readonly to: Date | null
@@ -37,7 +37,7 @@ export interface Day {
   readonly day: string
   /** Minutes that have ended since the first beat; 0 on days before it. */
   readonly checks: number
-  /** The minutes in which a replica could write. */
+  /** The number of minutes with a replica that could write. */
   readonly met: number
 }
 
@@ -109,7 +109,7 @@ const checksOf = (sql: SqlClient.SqlClient, since: Date, until: Date) =>
     }
   )
 
-/** Exactly the minutes that `checksOf` misses. */
+/** The minutes that `checksOf` does not count. */
 const gapsOf = (sql: SqlClient.SqlClient, since: Date, until: Date) =>
   sql<Gap>`select greatest("from", ${since}) as "from", "to" from (
       select minute + interval '1 minute' as "from", lead(minute) over (order by minute) as "to"

@@ -4,16 +4,16 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /** The fields of a settlement in a search result. */
-export interface IdentifiedSettlement {
+interface IdentifiedSettlement {
   readonly innerHash: string
   readonly state: string
   readonly recordedAt: Date
 }
 
 /** The form of a payment identifier (x402 `payment-identifier`). */
-export const isIdentifier = (text: string): boolean => /^[A-Za-z0-9_-]{16,128}$/.test(text)
+const isIdentifier = (text: string): boolean => /^[A-Za-z0-9_-]{16,128}$/.test(text)
 
-/** Exact matches, the newest first; empty for text that is not an identifier. */
+/** Exact matches, newest first. Empty if the text does not have the form of an identifier. */
 export const findByIdentifier = Effect.fn("findByIdentifier")(function* (identifier: string, limit: number) {
   const sql = yield* SqlClient.SqlClient
   if (!isIdentifier(identifier)) return []

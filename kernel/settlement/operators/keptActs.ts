@@ -4,11 +4,10 @@
 import { Clock, Effect, FileSystem, Path, Random } from "effect"
 import type { PlatformError } from "effect/PlatformError"
 import type { SqlError } from "effect/sql"
+import { keptActsFile } from "../../platform/Host.ts"
 import type { Act, AuditChange, AuditEntry, OperatorAuditLog } from "./OperatorAuditLog.ts"
 
-export const keptActsFile = "acts.jsonl"
-
-export type KeptAct = Omit<Act, "id" | "at"> & { readonly id: string; readonly at: string }
+type KeptAct = Omit<Act, "id" | "at"> & { readonly id: string; readonly at: string }
 
 /** The file in a folder, and the file that a reset kept. */
 const filesOf = (folder: string) =>

@@ -1,8 +1,8 @@
 // Watches whether settlements can be recorded and paid for: whether the database accepts writes, the balances of
-// sponsor and channels, the maximum cost of open settlements, the channels, and the inclusion fee. While there is no
-// problem a check is free and runs no statement. During a problem the state is read again, a few times a second at
-// most, so that it recovers with the next request. So no payment holds a channel for its authorization's life only to
-// find that the sponsor is empty.
+// sponsor and channels, the maximum cost of open settlements, the channels, and the inclusion fee. In the normal state
+// a check is free and runs no statement. During a problem the state is read again, a few times a second at most, so
+// that it recovers with the next request. Otherwise a payment could hold a channel for its authorization's life, only
+// to find that the sponsor is empty.
 import { Context, Duration, Effect, Layer, Option, Schedule, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../actor/Actor.ts"
@@ -20,7 +20,7 @@ import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
 /** Maximum accounts of one RPC call. */
 const accountsMax = 200
-/** Minimum interval of reads of open costs and channels while there is no problem; accounts are read less often. */
+/** Minimum interval of reads of open costs and channels in the normal state; accounts are read less often. */
 const readMillis = 1_000
 const accountsMillis = 5_000
 /** Interval between two readings while something is missing and a payment asks. */
@@ -29,12 +29,12 @@ const againMillis = 100
 const patience = Duration.millis(500)
 /** A first start completes within seconds; only a problem that lasts longer causes a warning. */
 const warnAfterMillis = 10_000
-/** Time after its start in which a process lets payments wait for channels that it is opening. */
+/** For this long after its start, a process lets payments wait for channels that it is opening. */
 const openingMillis = 20_000
 const openingPolls = Schedule.spaced("200 millis")
 /** How long the start waits for a first reading, to report whether payments are paid for. */
 const startWait = Duration.seconds(2)
-/** Longest time between two readings without a new ledger, and while there is no problem and no payment. */
+/** Longest time between two readings without a new ledger, a problem or a payment. */
 const every = Duration.seconds(5)
 const everyUnattended = Duration.seconds(30)
 
@@ -141,7 +141,7 @@ interface Note {
   readonly since: number
   isSaid: boolean
   /**
-   * A warning was logged since settlements could last be paid for: of this problem, or of one that developed into it.
+   * A warning was logged since settlements could last be paid for, about this problem or an earlier one that led to it.
    */
   hasBegun: boolean
 }

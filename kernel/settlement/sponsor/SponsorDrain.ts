@@ -12,9 +12,9 @@ import { liveSeconds } from "../channels/RotationJournal.ts"
 import { SponsorTransactions } from "./SponsorTransactions.ts"
 
 /** Nothing was moved. */
-export class DrainRefused extends Schema.TaggedError<DrainRefused>()("DrainRefused", { message: Schema.String }) {}
+class DrainRefused extends Schema.TaggedError<DrainRefused>()("DrainRefused", { message: Schema.String }) {}
 
-export interface Drained {
+interface Drained {
   readonly account: string
   readonly amountStroops: bigint
 }

@@ -15,7 +15,7 @@ export interface OpenTransaction {
   readonly ledger_max: bigint
 }
 
-export interface NewTransaction {
+interface NewTransaction {
   readonly hash: string
   readonly purpose: string
   readonly envelope: Uint8Array
@@ -42,7 +42,7 @@ export class SponsorJournal extends Context.Service<
       feeStroops: bigint | null,
       ledger: number | null
     ) => Sql<void>
-    /** The newest transaction: its hash, and the newest ledger in which any of them landed, else 0. */
+    /** The hash of the newest transaction, and the newest ledger that included any of them, or 0. */
     readonly last: Sql<{ readonly hash: string | undefined; readonly ledger: number }>
     /** The number of expired transactions in a row, among the last two; None shortly after a failure. */
     readonly expiredOfLate: Sql<Option.Option<number>>

@@ -1,7 +1,7 @@
 // The sponsor's own transactions, journaled before they are sent and followed to their outcome like settlements. A
 // unique index allows only one open transaction at a time, so the sponsor's sequence number is never guessed and two
-// replicas never both use it. After a transaction that was not included in the ledgers of its life, the next one bids
-// higher; after a failure there is a pause.
+// replicas never both use it. If no ledger of a transaction's life includes it, the next one bids higher; after a
+// failure there is a pause.
 import { Context, Effect, Layer, Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import type { SqlError } from "effect/sql"
@@ -44,7 +44,7 @@ export class SponsorTransactions extends Context.Service<
     readonly last: SponsorJournal["Service"]["last"]
     /**
      * Records and sends a transaction. Does nothing while another is open, soon after a failure, if a channel to merge
-     * is not idle, or if `after` is no longer the newest transaction: then the decision was made without its effect.
+     * is in use, or if a transaction newer than `after` exists: then the decision was made without its effect.
      */
     readonly submit: (
       purpose: string,

@@ -2,7 +2,7 @@
 // `decide.ts` maps evidence to a decision.
 import type { ExecutedTransaction } from "../../ledger/Executed.ts"
 
-export type OpenState = "prepared" | "submitted"
+type OpenState = "prepared" | "submitted"
 export type FinalState = "settled" | "failed" | "expired"
 export type SettlementState = OpenState | FinalState | "unresolved"
 

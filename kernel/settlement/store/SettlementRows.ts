@@ -121,7 +121,7 @@ export interface AttemptRow {
   readonly taken: boolean
 }
 
-export const toAttempt = (row: AttemptRow): Attempt => ({
+const toAttempt = (row: AttemptRow): Attempt => ({
   number: row.number,
   kind: row.kind,
   innerHash: row.inner_hash,

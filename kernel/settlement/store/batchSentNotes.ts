@@ -1,5 +1,5 @@
-// Batches a write that many payments make at the same moment, because a ledger closes for all of them: the note that an
-// attempt was sent. Writes that arrive together share one statement, with one note per attempt.
+// Batches a write that many payments make at the same moment, because a ledger closes for all of them: the record that
+// an attempt was sent. Writes that arrive together share one statement, with one record per attempt.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inStatement } from "../../database/Database.ts"
@@ -10,7 +10,7 @@ import type { SentNote, Settlements } from "./Settlements.ts"
 
 /** Maximum payments in one statement. */
 const callsMax = 100
-/** Pause between statements: no caller waits for this note, and the answers to many attempts arrive one by one. */
+/** Pause between statements. No caller waits for this write, and the answers to many attempts arrive one by one. */
 const sentRestMillis = 100
 
 interface AttemptNote {

@@ -19,7 +19,7 @@ export type EndState = "settled" | "failed" | "expired" | "unresolved"
 export const endedType = (state: EndState): string => `${settlementTypes}${state}`
 
 /** A failed settlement with an authorization that was used later, in a transaction that did not pay it. */
-export const spentType = `${settlementTypes}spent`
+const spentType = `${settlementTypes}spent`
 
 /** Atomic units or stroops. */
 const Units = Schema.String.check(Schema.isPattern(/^(0|[1-9][0-9]{0,38})$/)).pipe(

@@ -16,14 +16,14 @@ const Signed = Schema.Struct({ Signature: Schema.String, SigningAlgorithm: Schem
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
 
-export interface AwsCredentials {
+interface AwsCredentials {
   readonly accessKey: string
   readonly secretKey: string
   readonly sessionToken?: string | undefined
 }
 
 /** A POST to the root of the service, with the headers that authenticate it. `at` is Unix milliseconds. */
-export const signedRequest = (
+const signedRequest = (
   crypto: Crypto["Service"],
   { accessKey, secretKey, sessionToken }: AwsCredentials,
   request: { readonly url: URL; readonly region: string; readonly target: string; readonly body: string },

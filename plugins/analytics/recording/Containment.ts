@@ -6,7 +6,7 @@ import { measure } from "../../../kernel/telemetry/Measure.ts"
 import { metrics } from "../metrics.ts"
 
 /** Recording failed; the next turn retries. */
-export class RecordingFailed extends Schema.TaggedError<RecordingFailed>()("RecordingFailed", {
+class RecordingFailed extends Schema.TaggedError<RecordingFailed>()("RecordingFailed", {
   cause: Schema.Defect()
 }) {}
 

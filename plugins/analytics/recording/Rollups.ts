@@ -1,5 +1,5 @@
 // Adds changes to the rollups, in the caller's transaction. The sums follow from the changes. Distinct members need a
-// read of the table: members that are new in an hour or day, and members whose last day moved. The caller is the only
+// read of the table: members that are new in an hour or day, and members with a later last day. The caller is the only
 // writer, and calls this before it writes the settlements themselves (S147, S151, S157).
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"

@@ -35,7 +35,7 @@ export interface SettlementFact {
 }
 
 /** Facilitator id of settlements recorded before facts carried one. */
-export const unnamedFacilitator = "unnamed"
+const unnamedFacilitator = "unnamed"
 
 /** Separates a scheme from the kind of a settlement that is not a payment: `batch-settlement:deposit` sells nothing. */
 const kindMark = ":"
@@ -67,7 +67,7 @@ export const begin = (
   principal: data.principal ?? null
 })
 
-export const isFinal = ({ status }: SettlementFact): boolean => status === "success" || status === "failed"
+const isFinal = ({ status }: SettlementFact): boolean => status === "success" || status === "failed"
 
 export const end = (
   fact: SettlementFact,

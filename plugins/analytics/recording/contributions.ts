@@ -28,7 +28,7 @@ export type Rollup = keyof Parts
 /** The day of all history. */
 export const always = "-infinity"
 
-export const hourOf = (at: Date): string => `${at.toISOString().slice(0, 13)}:00:00Z`
+const hourOf = (at: Date): string => `${at.toISOString().slice(0, 13)}:00:00Z`
 export const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
 
 /** Start of an hour or a day. */

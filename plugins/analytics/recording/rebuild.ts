@@ -11,7 +11,7 @@ import { clearRecords } from "./Recorder.ts"
 export const consumer = "analytics"
 
 /** The journal begins later than the records. */
-export class JournalIncomplete extends Schema.TaggedError<JournalIncomplete>()("JournalIncomplete", {
+class JournalIncomplete extends Schema.TaggedError<JournalIncomplete>()("JournalIncomplete", {
   message: Schema.String
 }) {}
 

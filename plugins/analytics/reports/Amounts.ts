@@ -32,13 +32,13 @@ export const byAsset = (sums: ReadonlyArray<AssetSum>): ReadonlyArray<AssetSum> 
 export const mainAsset = (sums: ReadonlyArray<AssetSum>, chosen: string | undefined): string | undefined =>
   chosen ?? byAsset(sums)[0]?.asset
 
-export interface AssetNames {
+interface AssetNames {
   readonly asset: string | null
   readonly asset_symbol: string | null
   readonly asset_decimals: number | null
 }
 
-export interface AmountsReport extends AssetNames {
+interface AmountsReport extends AssetNames {
   readonly total_amount: string
   readonly amounts: ReadonlyArray<AssetNames & { readonly amount: string; readonly transactions: string }>
 }

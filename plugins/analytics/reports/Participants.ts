@@ -25,7 +25,7 @@ interface PartRow {
 }
 
 /** A page of a leaderboard: after the previous page's cursor, otherwise after `offset` rows. */
-export interface BoardPage extends Page {
+interface BoardPage extends Page {
   readonly cursor?: string | undefined
   /** Minimum amount, in atomic units of the asset that the leaderboard ranks. */
   readonly min?: string | undefined

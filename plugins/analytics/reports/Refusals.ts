@@ -13,7 +13,7 @@ import { Spelling } from "./Spelling.ts"
 /** Default number of groups in one answer. */
 export const groupsMax = 200
 
-export interface RefusalFilter {
+interface RefusalFilter {
   readonly operation?: string | undefined
   readonly reason?: string | undefined
   /** The label of a key, or `anonymous` or `none`. */
@@ -25,7 +25,7 @@ export interface RefusalFilter {
   readonly payer?: string | undefined
 }
 
-export interface RefusalPage {
+interface RefusalPage {
   readonly limit: number
   /** `REFUSED:OPERATION:REASON:PRINCIPAL` of the previous page's last group. */
   readonly cursor: string | undefined

@@ -18,7 +18,7 @@ import type {
 import { Spelling } from "./Spelling.ts"
 
 /** Usage windows, in hours. */
-export const observedHours = [1, 6, 24, 72, 168, 360, 720] as const
+const observedHours = [1, 6, 24, 72, 168, 360, 720] as const
 const millisPerHour = 3_600_000
 
 /** Settlements by the shortest window that contains them: 1 is the longest, 0 means older than all. */
@@ -119,7 +119,7 @@ const origins = Effect.fn("ResourceReports.origins")(function* (page: Page, asse
 })
 
 /** A page of the catalog: after the previous page's last id, otherwise after `offset` rows. */
-export interface CatalogPage extends Page {
+interface CatalogPage extends Page {
   readonly cursor?: string | undefined
   readonly filter?: RecordFilter | undefined
 }

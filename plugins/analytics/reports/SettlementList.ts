@@ -32,7 +32,7 @@ export interface ListFilter {
   readonly to?: string | undefined
 }
 
-export interface ListPage {
+interface ListPage {
   readonly sort: Sort
   readonly limit: number
   /** `KEY_ID` of the previous page's last row. */

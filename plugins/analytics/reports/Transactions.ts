@@ -9,7 +9,7 @@ import type { Page, Window } from "./parameters.ts"
 import type { SettlementRecord, SettlementRecords } from "./ReportWire.ts"
 import { Spelling } from "./Spelling.ts"
 
-export interface TransactionFilter {
+interface TransactionFilter {
   readonly payer?: string | undefined
   readonly payTo?: string | undefined
   readonly network?: string | undefined

@@ -137,7 +137,7 @@ interface Paging {
   readonly offset: number
 }
 
-export interface ExplainRequest extends Paging {
+interface ExplainRequest extends Paging {
   readonly url: string
   /** With a principal: observations of the recipients that signed for it, since anyone may pay to any recipient. */
   readonly only?: string | undefined

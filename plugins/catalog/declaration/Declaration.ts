@@ -20,7 +20,7 @@ export type PublicReason =
  * Extensions that a seller declares of a resource, by neutral key. They are published when the origin itself sends
  * them. Any other extension of a payment, such as `payment-identifier`, belongs to its buyer and not to the listing.
  */
-export const sellersExtensions: ReadonlyArray<string> = ["catalog", "offer-receipt", "sign-in-with-x"]
+const sellersExtensions: ReadonlyArray<string> = ["catalog", "offer-receipt", "sign-in-with-x"]
 
 export const isSellersExtension = (key: string): boolean => sellersExtensions.includes(key)
 

@@ -112,7 +112,7 @@ const withToolName = (info: Fields): Fields => {
   return { ...info, input: { ...rest, toolName: tool } }
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   readonly config: CatalogValues
   readonly validate: Validator
 }

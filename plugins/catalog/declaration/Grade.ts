@@ -15,7 +15,7 @@ export const mayDisplace = (newer: Grade, older: Grade): boolean =>
   newer !== "claimed" && grades.indexOf(newer) >= grades.indexOf(older)
 
 /** The members of a listing that decide how its grade can be raised. */
-export interface Raisable {
+interface Raisable {
   readonly grade: Grade
   readonly type: "http" | "mcp"
   /** HTTP methods listed. */

@@ -13,13 +13,13 @@ export interface ResourceUrl {
   readonly origin: string | undefined
 }
 
-export type UrlRefused = { readonly _tag: "Refused"; readonly reason: PublicReason; readonly detail: string }
+type UrlRefused = { readonly _tag: "Refused"; readonly reason: PublicReason; readonly detail: string }
 
 const refused = (reason: PublicReason, detail: string): UrlRefused => ({ _tag: "Refused", reason, detail })
 
 /** Maximum characters of a resource's URL. */
 export const urlLengthMax = 2_048
-export const templateLengthMax = 512
+const templateLengthMax = 512
 
 const unreserved = /[A-Za-z0-9\-._~]/
 

@@ -28,7 +28,7 @@ const comparisonCost = 20
 /** Cached validators, by schema. */
 const cachedMax = 256
 
-export interface InfoIssue {
+interface InfoIssue {
   /** For an operator: a place, never content. */
   readonly detail: string
   /** Position of the value that violates the schema; absent if the schema itself is invalid. */

@@ -22,7 +22,7 @@ export interface Page {
   readonly cursor: string | null
 }
 
-export interface BrowseRequest {
+interface BrowseRequest {
   readonly filters: Filters
   readonly limit: number
   readonly offset: number

@@ -8,14 +8,14 @@ import { Resolve, type ResolveRequest } from "./Resolve.ts"
 /** Newest versions and prices in an answer. */
 const entriesMax = 200
 
-export interface VersionRow {
+interface VersionRow {
   readonly version: number
   readonly hash: string
   readonly grade: string
   readonly at: Date
 }
 
-export interface PriceRow {
+interface PriceRow {
   /** HTTP method; empty for MCP. */
   readonly operation: string
   /** As the seller declared it. */

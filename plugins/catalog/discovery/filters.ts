@@ -8,7 +8,7 @@ import { text, units, whole } from "../../../kernel/http/wireSchema.ts"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import type { Filters } from "../contract.ts"
 
-export interface FilterQuery {
+interface FilterQuery {
   readonly filters: Filters
   readonly issues: ReadonlyArray<string>
 }
@@ -94,7 +94,7 @@ export interface Paging {
   readonly issues: ReadonlyArray<string>
 }
 
-export interface PagingBounds {
+interface PagingBounds {
   readonly limitDefault: number
   readonly limitMax: number
   /** A larger limit is reduced to the maximum, or refused. */

@@ -19,7 +19,7 @@ const encoder = new TextEncoder()
 const hostForm = /^[a-z0-9.:[\]-]{1,255}$/
 
 /** The host and network of a challenge: the request's Host, in lower case, and the ledger's network. */
-export interface ChallengePlace {
+interface ChallengePlace {
   readonly host: string
   readonly network: string
 }

@@ -17,7 +17,7 @@ const perOriginMax = 32
 const perPayerMax = 2
 const concurrency = 4
 
-export interface Hint {
+interface Hint {
   readonly identity: Identity
   readonly method: string
   readonly payer: string

@@ -9,7 +9,7 @@ import { type Fields, isFields } from "../fields.ts"
 import { atomicAmount, isPaidIn, type PricedAsset } from "../pricing.ts"
 import { type NamedResource, readEntry, readUnusableEntry, unusable, type UnusableEntry } from "./OriginWire.ts"
 
-export interface Pricing {
+interface Pricing {
   readonly assets: ReadonlyArray<PricedAsset>
   /** Recipients that the origin names for all of it. */
   readonly payTos: ReadonlyArray<string>

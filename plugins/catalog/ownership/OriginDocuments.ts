@@ -51,7 +51,7 @@ const weigh = (kept: LruCache<string, Kept>, key: string, said: OriginDocument):
   }
 }
 
-export interface MoreOfRequest {
+interface MoreOfRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Uint8Array
 }

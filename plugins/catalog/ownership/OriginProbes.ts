@@ -44,20 +44,14 @@ export interface Unlisted {
 }
 
 /**
- * `listed_before`: it was known, in any state. `no_terms`: neither the documents nor the live page state its price and
- * recipient. `not_asked`: a tool without terms, or beyond the pages that one probe requests. `beyond_limit`: beyond the
- * resources that one probe lists, or the catalog has no room for what was not paid for. `other_origin` and
- * `unreadable_url`: the entry names no resource of this origin.
+ * `listed_before`: the catalog already has it, in any state. `no_terms`: neither the documents nor the live page state
+ * its price and recipient. `not_asked`: a tool without terms, or beyond the pages that one probe requests.
+ * `beyond_limit`: beyond the resources that one probe lists, or the ceiling for unpaid content is reached.
+ * `other_origin` and `unreadable_url`: the entry does not name a resource of this origin.
  */
-export type UnlistedReason =
-  | "delisted"
-  | "no_terms"
-  | "not_asked"
-  | "listed_before"
-  | "beyond_limit"
-  | UnusableEntry["reason"]
+type UnlistedReason = "delisted" | "no_terms" | "not_asked" | "listed_before" | "beyond_limit" | UnusableEntry["reason"]
 
-export type ProbeAnswer =
+type ProbeAnswer =
   | { readonly _tag: "Refused"; readonly detail: string }
   | { readonly _tag: "Later"; readonly seconds: number }
   | {

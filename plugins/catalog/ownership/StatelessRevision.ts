@@ -8,7 +8,7 @@ import { type Fields, isFields } from "../fields.ts"
 export const statelessRevision = "2026-07-28"
 
 /** How a client names itself. */
-export interface ClientInfo {
+interface ClientInfo {
   readonly name: string
   readonly version: string
 }
@@ -31,7 +31,7 @@ export const withEnvelope = (params: Fields, clientInfo: ClientInfo): Fields => 
 export const offersStateless = ({ supportedVersions }: Fields): boolean =>
   Array.isArray(supportedVersions) && supportedVersions.includes(statelessRevision)
 
-/** Arguments of one tool that are mirrored in headers at most. */
+/** Maximum arguments of one tool that are mirrored in headers. */
 const headerParametersMax = 32
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/
 const sentinel = /^=\?base64\?.*\?=$/
@@ -71,7 +71,7 @@ const headerParameters = (schema: unknown): ReadonlyArray<HeaderParameter> | und
 const argumentAt = (args: unknown, path: ReadonlyArray<string>): unknown =>
   path.reduce<unknown>((value, key) => (isFields(value) && Object.hasOwn(value, key) ? value[key] : undefined), args)
 
-/** Headers that mirror one request; undefined when the tool's schema marks arguments as no schema may. */
+/** Headers that mirror one request. Undefined if the tool's schema marks arguments that a schema may not mark. */
 export const mirroredHeaders = (
   method: string,
   params: Fields,

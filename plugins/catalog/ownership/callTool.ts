@@ -1,8 +1,8 @@
-// An unpaid call of an MCP tool whose origin's document allows it, in either era of the protocol. It begins a session;
-// if the server refuses that, it requests `server/discover`, and each request carries its own envelope (2026-07-28).
-// Then it reads the tool's own entry of the list and calls it without a payment; the demand for payment is the origin's
-// statement. It makes five requests at most, each through `safeFetch` and within the settings' bounds; no request can
-// pay. A server of neither is called without a session.
+// Calls an MCP tool unpaid, if the origin's document allows it, in either era of the protocol. It begins a session. If
+// the server refuses that, it requests `server/discover`, and each request carries its own envelope (2026-07-28). Then
+// it reads the tool's entry of the list and calls the tool without a payment. The demand for payment is the origin's
+// statement. It makes five requests at most, each through `safeFetch` and within the settings' bounds. No request can
+// pay. A server that supports neither era is called without a session.
 import { Effect } from "effect"
 import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
 import type { OutboundAnswer } from "../../../kernel/platform/Outbound.ts"
@@ -49,7 +49,7 @@ const sessionHeaders = (answer: OutboundAnswer, version: string | undefined): He
 
 type Send = (body: Uint8Array, headers: Headers) => Effect.Effect<OutboundAnswer, FetchRefused>
 
-/** Sends one request in the era's form; undefined for a call whose schema asks for invalid headers. */
+/** Sends one request in the era's form; undefined if the tool's schema asks for invalid headers. */
 type Ask = (
   id: number,
   method: string,

@@ -1,5 +1,5 @@
-// The paths that origins' documents name, kept so that no other recipient's template resolves for them. Written when a
-// probe reads documents whose paths differ from the last time; a path that was not named for a month is deleted.
+// The paths in origins' documents. We keep them so that no other recipient's template resolves for them. A probe writes
+// them when the documents' paths have changed. A path that has been absent for a month is deleted.
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { LruCache } from "../../../kernel/cache/LruCache.ts"
@@ -8,7 +8,7 @@ import { originsMax } from "./OriginDocuments.ts"
 
 /** Maximum paths of one origin. */
 const pathsMax = 2_000
-/** A path that is still named is written again after this. */
+/** Interval between two writes of an unchanged path. */
 const againMillis = 86_400_000
 
 export const keepNamedPaths = (sql: SqlClient.SqlClient, isFull: Effect.Effect<boolean, SqlError.SqlError>) => {

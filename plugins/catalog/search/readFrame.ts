@@ -1,16 +1,18 @@
-// Words that people of this field put around any question: how a call is paid ("pay per call", "x402", "in usdc"), who
-// asks ("for my ai agent"), what is not needed ("no api key") and over what ("mcp server"). Every listing is paid so,
-// and hardly any says it, so the rare ones that do would be found for it. Such words are set aside, and some of them
-// prefer listings of their kind. What is a topic beside other words ("usdc balance of a wallet") stays, and a query of
-// nothing but such words stays unchanged. Pure.
+// Finds the frame of a query: the words that people of this field add to any question. They describe the form of
+// payment ("pay per call", "x402", "in usdc"), the caller ("for my ai agent"), missing requirements ("no api key") and
+// the medium ("mcp server"). They apply to every listing, but few listings contain them, so a search would prefer those
+// few. We remove such words, and some of them become a preference for listings of their kind. A word that is part of
+// the topic ("usdc balance of a wallet") stays. A query that consists only of such words stays unchanged. Pure.
 
-/** Of about equal hits: the cheapest, tools, offers in the asset that represents the dollar. */
+/**
+ * Preferences among similarly relevant hits: the cheapest, tools, or offers in the asset that represents the dollar.
+ */
 export type Preference = "cheap" | "tool" | "dollar"
 
-export interface Framed {
+interface Framed {
   /** The query without its frame. */
   readonly query: string
-  /** What was set aside. */
+  /** The removed words. */
   readonly words: ReadonlyArray<string>
   readonly prefers: ReadonlyArray<Preference>
 }
@@ -23,7 +25,7 @@ const means = "(?:\\s+(?:for|it|in|with|via|by|using|on|over|from|through|the|my
 const paying =
   `${joint}(?:accept(?:s|ed|ing)?|payable|paid|pays?|paying|priced|settle[sd]?|settling|charge[sd]?|charging|billed|` +
   `denominated)${means}`
-/** Said of a topic as often. */
+/** Verbs that may also belong to a topic. */
 const supporting = `${joint}(?:tak(?:es?|ing)|support(?:s|ing)?|works? with|payments?)${means}`
 const unit = "(?:api[\\s-]+)?(?:calls?|requests?|quer(?:y|ies)|uses?|usage|hits?|invocations?|lookups?)"
 const unneeded =
@@ -72,19 +74,19 @@ const end = "(?![\\p{L}\\p{N}])"
 const whole = (source: string): RegExp => new RegExp(`${start}(?:${source})${end}`, "giu")
 const frame = whole([...perCall, ...byProtocol, ...whoAsks, ...notNeeded].join("|"))
 const tool = whole(tools)
-/** Behind one a coin belongs to a phrase: "price of usdc", "euros to usdc". */
+/** After one of these, a coin belongs to a phrase: "price of usdc", "euros to usdc". */
 const joints = "(?:about|and|as|between|buy|from|into|of|or|send|sell|swap|to|versus|vs)"
 const lone = "(?:usdc|eurc|xlm|stellar)"
 const last = `(?<!${start}${joints})[\\s,(]+`
-/** A coin or the network at an edge of a query, by itself or with a verb that a topic may have too. */
+/** A coin or the network at either end of a query, or after a verb that may also belong to a topic. */
 const edges = new RegExp(
   `^\\s*${lone}${end}(?!\\s*(?:${joints}|in)${end})\\s*(?:[,:]\\s*)?|${start}${supporting}\\s+${coins}${end}|` +
     `${last}(?:(?:on|over|via|using|with|in|for)\\s+)?(?:the\\s+)?${lone}${chain}\\s*[.?!)]*$`,
   "giu"
 )
-/** At the end, without a preposition. */
+/** A coin or the network at the end of a query, without a preposition. */
 const trailing = new RegExp(`(?<!${start}(?:for|in|with))${last}${lone}\\s*[.?!)]*$`, "giu")
-/** Beside these words a coin is the topic. */
+/** Words of money. With one of them, a coin is the topic. */
 const ofMoney = whole(
   "accounts?|address(?:es)?|airdrops?|amm|anchors?|assets?|balances?|blockchain|bridg(?:e|es|ing)|" +
     "burn(?:s|ed)?|cap|chains?|charts?|coins?|contracts?|convert(?:s|er|ing)?|conversion|course|crypto\\w*|" +
@@ -95,10 +97,10 @@ const ofMoney = whole(
     "stablecoins?|stak(?:e|ing)|supply|swaps?|tokens?|toml|trad(?:e|es|ing)|transactions?|transfers?|" +
     "trustlines?|tvl|tx|usd|usdt|validators?|volumes?|wallets?|xdr|yields?|btc|bitcoin|eth|ethereum"
 )
-/** Whether words of money are the topic. */
+/** True if the topic is money. */
 export const isAboutMoney = (text: string): boolean => text.match(ofMoney) !== null
 
-/** A query needs more than these to have a topic. */
+/** Words that do not make a topic by themselves. */
 const topicless = whole(
   "i|me|my|a|an|the|any|some|all|of|for|to|in|on|at|by|is|are|do|does|can|it|and|or|with|that|which|what|" +
     "where|how|who|find|get|give|show|list|search|looking|look|need|want|use|using|buy|call|pay|best|good|" +
@@ -107,7 +109,7 @@ const topicless = whole(
 )
 const hasTopic = (text: string): boolean => /\p{L}{2,}|[\p{Script=Han}]/u.test(text.replace(topicless, " "))
 
-/** Punctuation and joints that a removed frame leaves at the edges. */
+/** Removes punctuation and joints that a removed frame leaves at the ends. */
 const tidied = (text: string): string =>
   text
     .replace(/\s+([,.;:?!])/g, "$1")
@@ -118,7 +120,7 @@ const tidied = (text: string): string =>
     .replace(/(?:[\s,]+(?:and|or|with|that|which|via|using|for|by|in|on))+[\s,.?!]*$/i, "")
     .replace(/^(?:(?:and|or|with|via|for|that|to)\s+)+(?=\S)/i, "")
 
-/** Removes what a pattern matches; unchanged if no topic is left. */
+/** Removes the matches of a pattern. Leaves the query unchanged if that would remove its topic. */
 const without = (query: string, pattern: RegExp): Pick<Framed, "query" | "words"> => {
   const words = (query.match(pattern) ?? []).map((word) => word.trim()).filter((word) => word !== "")
   const rest = words.length === 0 ? query : tidied(query.replace(pattern, " "))
@@ -129,8 +131,8 @@ const topicWords = (text: string): number => (text.replace(topicless, " ").match
 const medium = whole("apis?|services?|tools?|endpoints?")
 
 /**
- * A coin by itself is a frame beside a topic of several words, beside a medium, or beside another frame. Beside words
- * of money it is the topic, unless it ends a query with another frame.
+ * Removes a single coin or network name. It belongs to the frame if the query has a topic of several words, a medium or
+ * another frame. In a query with words of money it is the topic, unless it ends a query that has another frame.
  */
 const withoutLone = (query: string, isFramed: boolean): Pick<Framed, "query" | "words"> => {
   const rest = query.replace(edges, " ")
@@ -139,7 +141,7 @@ const withoutLone = (query: string, isFramed: boolean): Pick<Framed, "query" | "
   return isFrame ? without(query, edges) : { query, words: [] }
 }
 
-/** The query without its frame. */
+/** Removes the frame from a query. */
 export const readFrame = (query: string): Framed => {
   const framed = without(query, frame)
   const tooled = without(framed.query, tool)

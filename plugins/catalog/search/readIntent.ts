@@ -9,14 +9,14 @@ import { isAboutMoney, type Preference, readFrame } from "./readFrame.ts"
 
 /** No call costs more than this of its currency: such an amount is part of the query. */
 const callPriceMax = 10
-/** The same of an amount that nothing calls a limit. */
+/** The same maximum for an amount without a word for a limit. */
 const barePriceMax = 0.5
 
 export interface Intent {
   /** The text that is searched for. */
   readonly query: string
   readonly filters: Filters
-  /** What decides between equally relevant hits. */
+  /** Preferences that order equally relevant hits. */
   readonly prefers: ReadonlyArray<Preference>
   /** The words that were understood as a price, and the frame. */
   readonly words: ReadonlyArray<string>
@@ -76,7 +76,7 @@ const after = "or (?:less|cheaper|under|below)|max(?:imum)?|at (?:the )?most|ode
 const per = "(?:\\s*(?:per|an?|each|pro|par|por|\\/)\\s*(?:call|request|query|use|lookup|message|image|page))?"
 /** "$10 billion" is not a price of a call, and neither is "5MB". */
 const large = "(?:\\s*(?:thousand|million|billion|trillion|bn|[kmb])\\b)"
-/** An amount behind these is no upper limit. */
+/** Words before an amount that make it a lower bound or a topic, not an upper limit. */
 const lower =
   "(?:least|than|over|above|from|minimum|min|worth|mindestens|über|ab|als|menos|mínimo|plus de|más de|mais de|moins|" +
   "almeno|>=?|≥|[-–])"
@@ -95,7 +95,7 @@ const cheap = new RegExp(`\\b(?:${cheapest.join("|")})\\b|^\\s*free\\s+(?=\\S)`,
 
 interface LimitPattern {
   readonly pattern: RegExp
-  /** Nothing says that the amount is a limit: only the price of a call is one. */
+  /** The amount has no word for a limit, so only the price of a call counts. */
   readonly isBare: boolean
 }
 
@@ -174,7 +174,7 @@ const unitsOf = (text: string, decimals: number): bigint | undefined => {
   return units === undefined ? undefined : BigInt(units)
 }
 
-/** The filter that a limit means; none if this ledger has no asset of its currency. */
+/** The filter for a limit. Undefined if this ledger does not have an asset of the currency. */
 const filterOf = ({ currency, isCents, text }: Limit, assets: ReadonlyArray<PricedAsset>): Filters => {
   const asset = assetOf(currency, assets)
   if (asset === undefined) return {}

@@ -19,7 +19,7 @@ export interface ReadSearch {
   readonly explain: boolean
 }
 
-export interface SearchIssue {
+interface SearchIssue {
   readonly error: "query_required" | "query_too_long" | "invalid_filter"
   readonly details: ReadonlyArray<string>
 }

@@ -1,7 +1,7 @@
-// The first declaration of a resource lists it, provisionally owned by its recipient, within the day's quotas; a probe
-// of the origin is asked for. One authorization of a payer lists one resource: any further one is an observation. If
-// others have used up the daily quota of an origin, the declaration is not refused: the origin itself is asked, and its
-// offer is listed.
+// The first declaration of a resource lists it, provisionally owned by its recipient, within the day's quotas, and
+// requests a probe of the origin. One authorization of a payer lists one resource. Any further resource of it is only
+// an observation. If others have used up the daily quota of an origin, we do not refuse the declaration: we ask the
+// origin itself and list its offer.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/facts/Facts.ts"
@@ -15,7 +15,7 @@ import { type Actor, recordMove, requestProbe, publishChange } from "./Resources
 import { Versions } from "./Versions.ts"
 
 /** An origin's own words on an unlisted resource. */
-export interface OriginListing {
+interface OriginListing {
   readonly words: DeclaredText
   /** The recipients that the origin names; not empty. */
   readonly payTos: ReadonlyArray<string>
@@ -48,7 +48,7 @@ export class FirstListings extends Context.Service<
       declaration: Declaration,
       carrier: Carrier
     ) => Effect.Effect<Recorded | undefined, SqlError.SqlError>
-    /** As `list`, by the origin's own words; `beyond_limit`: there is no room for what was not paid for. */
+    /** Like `list`, with the origin's own words. `beyond_limit`: the ceiling for unpaid content is reached. */
     readonly listOrigin: (
       listing: OriginListing,
       now: Date

@@ -1,10 +1,10 @@
-// The ceiling of what callers write into the catalog without paying: free declarations, probed origins, named paths and
-// observations of payments that were only verified. Once the catalog's tables have this size, only what was paid for is
-// written. Impressions and missed searches have ceilings of their own.
+// The ceiling for unpaid content of the catalog: free declarations, probed origins, paths from documents, and
+// observations of payments that were only verified. Once the catalog's tables reach this size, only paid content is
+// written. Impressions and missed searches have separate ceilings.
 import { Effect, Exit } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 
-/** A reading serves this long; what is written in between may exceed the ceiling. */
+/** Interval between two measurements. Writes in between may exceed the ceiling. */
 const readEvery = "10 seconds"
 
 /** Whether the catalog's tables have reached the ceiling. */

@@ -28,8 +28,8 @@ import { Versions } from "./Versions.ts"
 const claimsMax = 8
 
 /**
- * True for words of a claim without a settlement whose operation was refuted by probes; a claim of another operation
- * may replace them. If the whole origin is dead, that refutes nothing.
+ * True for words of a claim without a settlement if probes refuted their operation. A claim of another operation may
+ * replace them. A dead origin does not refute anything.
  */
 const isRefuted = (row: ResourceRow, { operation }: Declaration): boolean =>
   isDead(row) &&
@@ -45,8 +45,8 @@ const isRevived = ({ state, state_reason }: ResourceRow): boolean =>
 
 /**
  * The words that a declaration of this grade adds to. Words of a higher grade start from scratch. So do the first words
- * with evidence, if the listing has no observed payment of the configured kind, or shows the words of a recipient that
- * the origin does not name.
+ * with evidence, if the listing still lacks an observed payment of the configured kind, or shows the words of a
+ * recipient that the origin does not list.
  */
 const baseWords = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,

@@ -35,7 +35,7 @@ export interface DeclaredText {
 export const optionName = ({ asset, network, operation, payTo, scheme }: NamedOption): string =>
   canonicalJson([operation, scheme, network, asset, payTo])
 
-export const optionOf = (declaration: Declaration): NamedOption => {
+const optionOf = (declaration: Declaration): NamedOption => {
   const { amountText, asset, network, payTo, scheme } = declaration.terms
   return {
     operation: declaration.operation.method,

@@ -1,7 +1,8 @@
-// Incidents of the last 30 days: when each began and ended, and why. Every replica holds its own metrics against the
-// conditions twice a minute and writes the minutes in which one held; an incident is a run of such minutes at any of
-// them, to the minute. What cannot be written, since the database is the incident, is kept and written afterwards;
-// minutes without any replica's beat come from `ServiceLevels`. Nothing here is on a payment's path.
+// Incidents of the last 30 days: start, end and cause. Twice a minute every replica compares its own metrics with the
+// conditions and records each minute during which a condition held. An incident is a run of such minutes at any
+// replica, to the minute. If the database itself is the incident, minutes that cannot be written are kept in memory and
+// written afterwards. Minutes without any replica's heartbeat come from `ServiceLevels`. Nothing here is on a payment's
+// path.
 import { Context, Effect, Layer, Metric } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../../kernel/actor/Actor.ts"

@@ -1,5 +1,5 @@
-// What counts as an incident of the service: the conditions of those alerts that callers feel, as data over the
-// process's own metrics, so that no monitoring is needed for the status page. A test plays each alert's own cases here.
+// Conditions that count as an incident of the service. They are the conditions of the alerts that callers feel, as data
+// over the process's own metrics, so that the status page needs no monitoring. A test replays each alert's cases here.
 import { ledger, money, settling, storage, traffic } from "../../../kernel/telemetry/metrics.ts"
 
 type Labels = Readonly<Record<string, string>>
@@ -12,15 +12,15 @@ interface Named {
 interface Meaning {
   /** The alert with the same condition. */
   readonly alert: string
-  /** A word, as the table and the status have it. */
+  /** Code of the cause, as stored and reported. */
   readonly cause: string
-  /** What it means to a caller; no figure, key or address. */
+  /** Effect on a caller, without figures, keys or addresses. */
   readonly summary: string
-  /** How long it must hold. */
+  /** Seconds for which the condition must hold. */
   readonly forSeconds: number
 }
 
-/** A gauge beyond its bound, of any series with these labels. */
+/** Holds while a gauge of any series with these labels is beyond its bound. */
 interface Level extends Meaning {
   readonly metric: Named
   readonly labels?: Labels
@@ -28,7 +28,10 @@ interface Level extends Meaning {
   readonly bound: number
 }
 
-/** What a counter grew by in the window, or its share of what another grew by, above its bound. */
+/**
+ * Holds while a counter's growth in the window exceeds its bound. With `shareOf`, compares its share of the growth of
+ * those series.
+ */
 interface Growth extends Meaning {
   readonly counter: Named
   readonly labels: Labels
@@ -36,15 +39,15 @@ interface Growth extends Meaning {
   readonly above: number
 }
 
-/** What is held against the metrics. */
+/** A condition over the metrics. */
 export type Condition = Level | Growth
 
-/** The window of every growth, as in the alerts. */
+/** The window over which every growth is measured, as in the alerts. */
 export const windowSeconds = 600
 
 const settles = { operation: "settle" }
 
-/** All of them, by what they stop. */
+/** All conditions, in the order of their effects. */
 export const conditions: ReadonlyArray<Condition> = [
   {
     alert: "TollkeeperSettlingUnavailable",
@@ -150,12 +153,14 @@ export const conditions: ReadonlyArray<Condition> = [
   }
 ]
 
-/** The cause of minutes in which no replica wrote its beat: none ran, or none reached the database. */
+/**
+ * Cause of minutes during which no replica wrote its heartbeat: no replica was running, or none reached the database.
+ */
 export const interruption = {
   cause: "interruption",
   summary: "No replica wrote to the database: the service was stopped, or cut off from it."
 } as const
 
-/** The sentence of a cause; the word itself for one of another version. */
+/** Sentence of a cause. Returns the code itself for a cause of another version. */
 export const summaryOf = (cause: string): string =>
   [...conditions, interruption].find((one) => one.cause === cause)?.summary ?? cause

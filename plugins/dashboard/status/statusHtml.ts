@@ -13,7 +13,7 @@ const none = `<span class="quiet">none yet</span>`
 const percent = (value: number | null) => (value === null ? none : `${(Math.floor(value * 10_000) / 100).toFixed(2)} %`)
 const seconds = (millis: number | null) =>
   millis === null ? none : millis < 1_000 ? `${Math.round(millis)} ms` : `${(millis / 1_000).toFixed(2)} s`
-/** The navigation of every page. */
+/** Groups digits by thousands. */
 const grouped = (digits: string) => digits.replace(/\B(?=(\d{3})+$)/g, ",")
 const shortTime = (iso: string) =>
   `<time datetime="${iso}" data-more="UTC">${iso.slice(0, 10)} ${iso.slice(11, 16)}</time>`

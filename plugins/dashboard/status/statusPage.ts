@@ -1,6 +1,7 @@
-// GET /status: the service levels of the last 30 days and the incidents in them, for anyone: JSON, CSV of the incidents
-// for a report, or a page where the browser asks for one. Figures of the whole service alone: no payer, seller, key or
-// amount. Read at most once in ten seconds, however many ask, so that a flood costs the database nothing.
+// GET /status: the service levels of the last 30 days and the incidents in them, for anyone: JSON, a CSV of the
+// incidents for a report, or a page if the browser asks for one. It contains figures of the whole service only: no
+// payer, seller, key or amount. The database is read at most once in ten seconds, so a flood of requests costs it
+// nothing.
 import { Effect, Exit, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { outageOf } from "../../../kernel/actor/outages.ts"
@@ -17,10 +18,10 @@ import { ServiceStatus } from "./StatusWire.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** How long incidents are given again; the levels have their own time. */
+/** Lifetime of cached incidents. The service levels have their own cache. */
 const keptFor = "10 seconds"
 
-/** Its place in /openapi.json. */
+/** The route as /openapi.json describes it. */
 const statusRoute: Documented = {
   method: "GET",
   path: "/status",
@@ -70,7 +71,7 @@ const asPage = (body: typeof ServiceStatus.Type) =>
     }
   })
 
-/** Serves it, from the services of the database. */
+/** Adds the route. Requires the services of the database. */
 export const addStatusRoute = Effect.gen(function* () {
   const levels = yield* ServiceLevels
   const incidents = yield* Incidents
@@ -81,7 +82,7 @@ export const addStatusRoute = Effect.gen(function* () {
 
   const answer = (request: Request) =>
     Effect.matchEffect(current, {
-      // Of an outage the log has one line, however often a page asks meanwhile.
+      // During an outage we log one line, however often the page is requested.
       onFailure: (error) =>
         Effect.as(
           outageOf(error) ? Effect.void : Effect.logError("the status could not be read", error),

@@ -1,13 +1,14 @@
-// Follows the conditions of incidents over readings of the process's metrics, and gives the minutes in which each held:
-// from the first reading that showed it, once it has held for its time. Pure, but for what it keeps: the samples of
-// one window, and minutes that are not written yet, bounded to a day for each cause.
+// Evaluates the conditions of incidents over readings of the process's metrics, and returns the minutes during which
+// each held. A condition counts once it has held for its required time, from the first reading that showed it. Pure,
+// except for its state: the samples of one window, and the minutes that are not written yet, at most one day for each
+// cause.
 import type { Metric } from "effect"
 import { type Condition, conditions, windowSeconds } from "./conditions.ts"
 
-/** One row of the table. */
-export interface IncidentMinute {
+/** One row of the incident table. */
+interface IncidentMinute {
   readonly cause: string
-  /** Unix milliseconds of its beginning. */
+  /** Start of the minute in Unix milliseconds. */
   readonly minute: number
 }
 
@@ -15,7 +16,7 @@ type Snapshots = ReadonlyArray<Metric.Metric.Snapshot>
 type Labels = Readonly<Record<string, string>>
 
 const minuteMillis = 60_000
-/** Minutes of one cause that wait for a database that takes them. */
+/** Maximum number of minutes of one cause that wait for the database. */
 const waitingMax = 1_440
 
 const seriesOf = (snapshots: Snapshots, name: string, labels: Labels = {}): ReadonlyArray<number> =>
@@ -28,7 +29,7 @@ const seriesOf = (snapshots: Snapshots, name: string, labels: Labels = {}): Read
 const sumOf = (snapshots: Snapshots, name: string, labels: Labels): number =>
   seriesOf(snapshots, name, labels).reduce((sum, one) => sum + one, 0)
 
-/** The sums that the growths compare, of one reading. */
+/** The sums that the growth conditions compare, from one reading. */
 interface Sample {
   readonly at: number
   readonly sums: ReadonlyMap<Condition, readonly [own: number, all: number]>
@@ -56,7 +57,7 @@ const holds = (condition: Condition, snapshots: Snapshots, first: Sample, last: 
   return condition.shareOf === undefined ? own > condition.above : all > 0 && own / all > condition.above
 }
 
-/** Keeps the state of one process; starts with nothing. */
+/** Holds the state of one process, which starts empty. */
 export const watchConditions = (watched: ReadonlyArray<Condition> = conditions) => {
   const since = new Map<Condition, number>()
   const waiting = new Map<string, IncidentMinute>()
@@ -68,7 +69,7 @@ export const watchConditions = (watched: ReadonlyArray<Condition> = conditions) 
     waiting.set(`${cause} ${minute}`, { cause, minute })
   }
 
-  /** Takes in one reading, at `now` in Unix milliseconds. */
+  /** Processes one reading, taken at `now` in Unix milliseconds. */
   const read = (now: number, snapshots: Snapshots): void => {
     const last = sampleOf(now, snapshots, watched)
     samples = [...samples.filter(({ at }) => now - at <= windowSeconds * 1_000), last]
@@ -81,7 +82,7 @@ export const watchConditions = (watched: ReadonlyArray<Condition> = conditions) 
       since.set(condition, began)
       if (now - began < condition.forSeconds * 1_000) continue
       const floor = (at: number) => at - (at % minuteMillis)
-      // What was given before is given again: the table knows it.
+      // Reports recent minutes again. Writing a minute twice has no effect.
       const from = Math.max(floor(began), floor(now) - (condition.forSeconds + 60) * 1_000)
       for (let minute = from; minute <= floor(now); minute += minuteMillis) add(condition.cause, minute)
     }
@@ -89,7 +90,7 @@ export const watchConditions = (watched: ReadonlyArray<Condition> = conditions) 
 
   return {
     read,
-    /** What waits to be written, the oldest first. */
+    /** Minutes that are not written yet, oldest first. */
     waiting: (): ReadonlyArray<IncidentMinute> => [...waiting.values()],
     written: (minutes: ReadonlyArray<IncidentMinute>): void => {
       for (const { cause, minute } of minutes) waiting.delete(`${cause} ${minute}`)

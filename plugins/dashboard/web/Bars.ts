@@ -1,9 +1,10 @@
-// Shares of a whole as bars, each a link to what it counts. One row alone says nothing and is left out.
+// Shares of a whole as bars, each a link to the rows that it counts. A single row is left out, because its share is
+// always 100 %.
 import { h, type VNode } from "preact"
 import { count, percent } from "./format.ts"
 import type { Child } from "./parts.ts"
 
-export interface BarRow {
+interface BarRow {
   readonly key: string
   readonly label: Child
   readonly value: number
@@ -14,7 +15,7 @@ export interface BarRow {
 
 const shownMax = 6
 
-/** The first rows, and the others as one. */
+/** Keeps the first rows and sums the others in one. */
 const folded = (rows: ReadonlyArray<BarRow>): ReadonlyArray<BarRow> => {
   const rest = rows.slice(shownMax - 1)
   if (rest.length < 2) return rows
@@ -24,7 +25,7 @@ const folded = (rows: ReadonlyArray<BarRow>): ReadonlyArray<BarRow> => {
 
 export const Bars = (props: {
   readonly title: string
-  /** The largest first. */
+  /** Largest first. */
   readonly rows: ReadonlyArray<BarRow>
   /** Shows a single row as well. */
   readonly always?: boolean
@@ -67,7 +68,7 @@ export const Bars = (props: {
   )
 }
 
-/** How much of a limit is used; the color changes when little is left. Without a limit, the figure alone. */
+/** Share of a limit that is used. The color changes when little is left. Without a limit, shows only the figure. */
 export const Meter = (props: {
   readonly label: string
   readonly used?: number

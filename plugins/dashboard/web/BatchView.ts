@@ -1,6 +1,6 @@
-// Payment channels of batch-settlement: what each holds, what was charged and claimed, its age, and the deadline of a
-// started withdrawal, those first. Where the channel store is not enabled, the operation's panel is left out, and the
-// view of its own says so.
+// Payment channels of batch-settlement: each channel's balance, the charged and claimed amounts, its age, and the
+// deadline of a started withdrawal. Channels with a withdrawal come first. If the channel store is not enabled, the
+// panel in "Operation" is hidden, and the separate view shows a message.
 import { h, type VNode } from "preact"
 import { useFacts } from "./about.ts"
 import { CursorList } from "./CursorList.ts"
@@ -45,7 +45,7 @@ const keyOf = ({ channel_id, principal }: ChannelReported): string => `${channel
 
 const list = { title: "Payment channels", name: "payment channels", keyOf, columns }
 
-/** The most urgent ones, as a panel of the operation. */
+/** The most urgent channels, as a panel of "Operation". */
 export const BatchView = (): VNode<any> =>
   h(CursorList<ChannelReported>, {
     ...list,
@@ -58,7 +58,7 @@ export const BatchView = (): VNode<any> =>
 
 const none = "No payment channels yet. The first deposit of a buyer opens one."
 
-/** All of them, filtered. */
+/** All channels, with filters. */
 export const ChannelsView = (): VNode<any> => {
   const { query } = usePlace()
   const facts = useFacts()

@@ -1,11 +1,11 @@
-// What runs out, in the overview: the fee budget, channels, the disk, and the sponsor's balance.
+// Resources that can run out, in the overview: the fee budget, channels, the disk, and the sponsor's balance.
 import { h, type VNode } from "preact"
 import { Meter } from "./Bars.ts"
 import { bytes, count, roundedStroops, stroops } from "./format.ts"
 import { Exactly, Figures, Panel } from "./parts.ts"
 import type { FacilitatorStatus } from "./reports.ts"
 
-/** Room for what is recorded: free space under an embedded database; a server's disk is watched where it runs. */
+/** Free space under an embedded database. A database server's disk has to be monitored on its own machine. */
 const Storage = ({ of }: { readonly of: FacilitatorStatus["storage"] }): VNode<any> => {
   const { database_bytes, disk } = of
   const size = database_bytes === null ? "size unknown" : `database ${bytes(database_bytes)}`

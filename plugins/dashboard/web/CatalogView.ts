@@ -1,6 +1,6 @@
 // The catalog for people: browse and search, with each resource's price, payee and evidence: whether a payment was
-// observed, and whether the origin confirms it. The search and its page are in the URL. Everything comes from the
-// public discovery routes; sellers' strings are shown as text.
+// observed, and whether the origin confirms it. The URL holds the query and the page. All data comes from the public
+// discovery routes. Sellers' strings are shown as text.
 import { h, type VNode } from "preact"
 import { useAsked } from "./ask.ts"
 import { type Choices, Select } from "./FilterBar.ts"
@@ -56,7 +56,7 @@ const gradeWords: Readonly<Record<string, string>> = {
   origin: "description from its origin"
 }
 
-/** What speaks for a listing, in a line. */
+/** Evidence for a listing, in one line. */
 const evidenceOf = ({ grade, payers, settlements, uptime, verification }: Resource): string =>
   [
     ...(grade === undefined ? [] : [gradeWords[grade] ?? grade]),
@@ -130,7 +130,7 @@ const kinds: Choices = [
   ["mcp", "MCP tools"]
 ]
 
-/** They are in the URL; what they change begins at the first page. */
+/** The filters are in the URL. A change returns to the first page. */
 const Filters = ({ query }: { readonly query: URLSearchParams }): VNode<any> => {
   const [words, type] = useTyped(query.get("query") ?? "")
   return h(
@@ -181,7 +181,7 @@ const Filters = ({ query }: { readonly query: URLSearchParams }): VNode<any> => 
   )
 }
 
-/** A page of the catalog; back leads to the one before. */
+/** Paging through the catalog. The browser's back button returns to the previous page. */
 const Pages = (props: { readonly of: Found["pagination"]; readonly isFirst: boolean }): VNode<any> => {
   const { cursor, total } = props.of
   return h(

@@ -1,13 +1,13 @@
-// A bar chart by hour or day, by uPlot: a canvas, so that many points and updates cost little. A canvas is opaque to a
-// screen reader, so each view that shows one also has the figures in a table. It follows the width of its frame and the
-// theme.
+// A bar chart by hour or day, drawn by uPlot on a canvas, so that many points and updates are cheap. A screen reader
+// cannot read a canvas, so each view with a chart also shows the figures in a table. The chart follows the width of its
+// frame and the theme.
 import { h, type VNode } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import uPlot from "uplot"
 
 export interface Line {
   readonly label: string
-  /** Null where nothing was recorded, which is drawn as a gap and not as zero. */
+  /** Null if nothing was recorded. Drawn as a gap, not as zero. */
   readonly values: ReadonlyArray<number | null>
   /** A color of the style sheet, such as `--brand`. */
   readonly color: string
@@ -30,13 +30,13 @@ const resolved = (frame: HTMLElement, name: string): string => {
 const bucketSeconds = { hour: 3_600, day: 86_400 }
 export type Bucket = keyof typeof bucketSeconds
 
-/** Days are UTC days, as they are counted; hours are in the viewer's time zone. */
+/** Days are UTC days, as in the reports. Hours are in the viewer's time zone. */
 const dateOf = (bucket: Bucket) => (seconds: number) => {
   const date = new Date(seconds * 1_000)
   return bucket === "day" ? uPlot.tzDate(date, "Etc/UTC") : date
 }
 
-/** Tick labels: days by their dates; hours by their time, and the date where a day begins. */
+/** Tick labels: days by date, hours by time, with the date at the start of each day. */
 const ticksOf = (bucket: Bucket) => {
   const zone = bucket === "day" ? { timeZone: "UTC" } : {}
   const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", ...zone })
@@ -59,7 +59,7 @@ const bucketText = (bucket: Bucket) => {
     bucket === "day" ? `${day.format(seconds * 1_000)} (UTC)` : `from ${own.format(seconds * 1_000)}`
 }
 
-/** Shades buckets without a record, and puts a mark on the ground for those whose figure is zero. */
+/** Shades buckets without a record, and marks buckets with a figure of zero on the base line. */
 const drawGround =
   (frame: HTMLElement, { at, bucket, lines }: Plotted) =>
   (plot: uPlot): void => {
@@ -116,11 +116,11 @@ interface Plotted {
   readonly at: ReadonlyArray<number>
   readonly bucket: Bucket
   readonly lines: ReadonlyArray<Line>
-  /** Called with the whole buckets that were dragged over, in milliseconds; `to` is excluded. */
+  /** Called with the range of whole buckets that the user dragged over, in milliseconds. `to` is exclusive. */
   readonly brushed?: ((from: number, to: number) => void) | undefined
 }
 
-/** Pixels that are a drag and no click. */
+/** Minimum pixels of a drag. Anything shorter is a click. */
 const dragMin = 8
 
 const reportBrush =

@@ -1,5 +1,5 @@
-// A list by cursor as a panel: its filters, the table, how many there are, a button for more, and a CSV of what is
-// filtered. New rows arrive at the top while it is shown.
+// A list by cursor as a panel: its filters, the table, the number of rows, a button for more, and a CSV of the filtered
+// rows. New rows arrive at the top while the list is shown.
 import { h, type VNode } from "preact"
 import { count } from "./format.ts"
 import { type CursorPage, type Pages, usePages } from "./pagesOf.ts"
@@ -14,7 +14,7 @@ const countText = (shown: number, { more, total }: CursorPage<unknown>["paginati
     ? `${count(shown)} shown`
     : `${count(shown)} of ${more === true ? "more than " : ""}${count(total)}`
 
-/** How many rows there are, and what leads to more. */
+/** Shows the number of rows, and the button that loads more. */
 const FootRow = (
   props: Pick<Pages<unknown>, "more" | "isBusy" | "failed"> & {
     readonly shown: number
@@ -37,24 +37,24 @@ const FootRow = (
 
 export const CursorList = <Row>(props: {
   readonly title: string
-  /** Of the saved file, and of what the table is read as. */
+  /** Name of the saved file, also used as the label of its button for screen readers. */
   readonly name: string
-  /** With a query, and without limit and cursor. */
+  /** Path with the query, but without limit and cursor. */
   readonly path: string
   readonly keyOf: (row: Row) => string
-  /** Of an answer, where a cell needs more than its row. */
+  /** The columns, or a function of the response if a cell needs more than its row. */
   readonly columns: ReadonlyArray<Column<Row>> | ((body: any) => ReadonlyArray<Column<Row>>)
   readonly empty: Child
   readonly filters?: Child
   /** Rows of the first page. */
   readonly limit?: number
-  /** Between the filters and the table, by the answer. */
+  /** Content between the filters and the table, from the response. */
   readonly above?: (body: any) => Child
-  /** At the right of the title, beside the CSV. */
+  /** Buttons in the row of "Export CSV". */
   readonly actions?: Child
   /** The list is the page: its filters and actions share a row, below the page's own title. */
   readonly isPage?: boolean
-  /** The route is not enabled: in place of the panel. */
+  /** Shown instead of the list if the route is not enabled. Null hides the panel. */
   readonly absent?: Child
 }): VNode<any> | null => {
   const { absent, columns, empty, keyOf, limit = pageSize, name, path, title } = props

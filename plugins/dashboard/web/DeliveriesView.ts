@@ -1,5 +1,5 @@
-// Webhook deliveries: what each receiver was sent and is owed, with the last answer. Those that wait are a panel of the
-// operation; all of them, filtered, are a view of their own.
+// Webhook deliveries: sent and pending events of each receiver, with the last response. Pending deliveries are a panel
+// of "Operation". All deliveries, with filters, have a separate view.
 import { h, type VNode } from "preact"
 import { CursorList } from "./CursorList.ts"
 import { FilterBar } from "./FilterBar.ts"
@@ -38,7 +38,7 @@ const columns: ReadonlyArray<Column<Delivery>> = [
 
 const list = { name: "deliveries", keyOf: ({ id }: Delivery) => id, columns }
 
-/** What waits to be taken, as a panel of the operation. */
+/** Pending deliveries, as a panel of "Operation". */
 export const WaitingDeliveries = (): VNode<any> =>
   h(CursorList<Delivery>, {
     ...list,

@@ -43,7 +43,7 @@ export const Select = (props: {
     props.choices.map(([value, label]) => h("option", { key: value, value }, label))
   )
 
-/** The field shows the error of an invalid text, which does not filter. */
+/** Shows the error of an invalid text in the field. An invalid text does not filter. */
 const typed = (field: Typing, input: HTMLInputElement): void => {
   const text = input.value.trim()
   const issue = text === "" ? undefined : field.issueOf?.(text)

@@ -1,4 +1,4 @@
-// "Why am I not listed?": a URL's observations and decisions, and what would raise its listing's grade.
+// "Why am I not listed?": observations and decisions for a URL, and the steps that would raise its listing's grade.
 import { h, type VNode } from "preact"
 import { useAsked } from "./ask.ts"
 import { count } from "./format.ts"
@@ -18,7 +18,7 @@ interface Listing {
   readonly verification: string
   readonly ownership: string
   readonly version: number
-  /** What would raise its grade. */
+  /** The next step that would raise the grade. */
   readonly raisedBy?: string
   readonly decisions: ReadonlyArray<Decision>
 }

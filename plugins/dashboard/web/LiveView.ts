@@ -1,5 +1,5 @@
-// Live settlements, from server-sent events: each is one row that changes until it ends. Rows are drawn at most a few
-// times a second and a bounded number is kept, so that the page stays responsive under load.
+// Live settlements, from server-sent events. Each is one row that changes until the settlement ends. The view redraws
+// at most a few times a second and keeps a bounded number of rows, so that the page stays responsive under load.
 import { h, type VNode } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { type Denomination, duration, stroops } from "./format.ts"
@@ -10,7 +10,7 @@ import { Amount, Table } from "./Table.ts"
 import { type Link, useStream } from "./stream.ts"
 import { Thing } from "./things.ts"
 
-export interface SettlementUpdate extends Denomination {
+interface SettlementUpdate extends Denomination {
   readonly id: string
   readonly at: string
   readonly state: string
@@ -28,7 +28,7 @@ export interface SettlementUpdate extends Denomination {
 const rowsMax = 100
 const drawEveryMillis = 200
 
-/** The newest first; an update replaces its settlement's row. */
+/** Newest first. An update replaces its settlement's row. */
 const merged = (
   rows: ReadonlyArray<SettlementUpdate>,
   updates: ReadonlyArray<SettlementUpdate>

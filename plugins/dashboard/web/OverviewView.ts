@@ -1,5 +1,5 @@
-// The operator's overview, in the order of an operator's questions: is money moving, is it well, what runs out, what is
-// new. The range is in the URL; amounts of different assets are never added.
+// The operator's overview, in the order of an operator's questions: does money move, is the service healthy, which
+// resources run out, what is new. The range is in the URL. Amounts of different assets are never added.
 import { h, type VNode } from "preact"
 import { useEffect, useState } from "preact/hooks"
 import { useFacts } from "./about.ts"
@@ -19,7 +19,7 @@ import { listHref } from "./SettlementsView.ts"
 import { Table } from "./Table.ts"
 import { Thing } from "./things.ts"
 
-/** The windows of the reports that have days. */
+/** Windows of the reports that count by days. */
 export const windows: Choices = [
   ["1", "Since yesterday"],
   ["7", "Last 7 days"],
@@ -29,7 +29,7 @@ export const windows: Choices = [
 
 const rate = (sums: Sums): number => (endedOf(sums) === 0 ? 0 : (sums.settled / endedOf(sums)) * 100)
 
-/** Percent below the lowest rate at which its bars begin, so that they differ to the eye. */
+/** The bars of a rate start this many percentage points below its minimum, so that small differences stay visible. */
 const rateMargin = 3
 
 const MoneyFigures = ({ of }: { readonly of: Pulse }): VNode<any> => {
@@ -91,7 +91,7 @@ const Range = ({ own, query }: { readonly own: string; readonly query: URLSearch
 
 const seconds = (millis: number | null): string => (millis === null ? "–" : `${(millis / 1_000).toFixed(2)} s`)
 
-/** Open and unresolved settlements, by the status; the oldest with its age. */
+/** Open and unresolved settlements from the status, with the age of the oldest. */
 const openFigures = ({ without_end }: FacilitatorStatus): ReadonlyArray<Figure> =>
   (
     [
@@ -293,7 +293,10 @@ const Breakdown = ({ asset, of }: { readonly asset: string; readonly of: Pulse }
   )
 }
 
-/** The shortest range since the first settlement: a young facilitator shows no empty weeks. */
+/**
+ * The shortest range that covers everything since the first settlement, so that a new facilitator does not show empty
+ * weeks.
+ */
 const youngRange = ({ series }: Pulse): string => {
   const first = series.find(({ recorded }) => recorded)
   const age = first === undefined ? Infinity : (Date.now() - Date.parse(first.at)) / 3_600_000

@@ -1,5 +1,5 @@
-// The signed-in account's own view: its totals, its sales with the reason of each failure, its listings with what would
-// raise their grade, and the observations of every payment to it.
+// The view of the signed-in account: its totals, its sales with the reason of each failure, its listings with the step
+// that would raise their grade, and the observations of every payment to it.
 import { h, type VNode } from "preact"
 import { type Asked, useAsked } from "./ask.ts"
 import { Select } from "./FilterBar.ts"
@@ -32,7 +32,7 @@ const TotalsShown = ({ of }: { readonly of: Totals }): VNode<any> =>
     ]
   })
 
-/** An account that was never paid is not an error. */
+/** An account that was never paid gets an empty state, not an error. */
 const TotalsAsked = ({ asked }: { readonly asked: Asked<Totals> }): VNode<any> =>
   asked.state === "failed" && asked.status === 404
     ? h("p", { class: "quiet" }, "This account has received no payment through this facilitator yet.")
@@ -40,7 +40,7 @@ const TotalsAsked = ({ asked }: { readonly asked: Asked<Totals> }): VNode<any> =
 
 const pageSize = 25
 
-/** An offset that is in the URL. */
+/** The offset of a list, from the URL. */
 const offsetOf = (query: URLSearchParams, name: string): number =>
   Math.max(0, Math.trunc(Number(query.get(name) ?? 0)) || 0)
 
@@ -133,5 +133,5 @@ const OwnListings = (): VNode<any> => {
   )
 }
 
-/** Whether it is listed, and the next step, before what it sold. */
+/** Shows the listings and the next step first, then the sales. */
 export const OwnView = (): ReadonlyArray<VNode<any>> => [h(OwnListings, { key: "own" }), h(OwnSales, { key: "sales" })]

@@ -1,4 +1,4 @@
-// Buyers and sellers, the largest first, and the share of volume of the largest.
+// Buyers and sellers, largest first, and the share of volume of the largest.
 import { h, type VNode } from "preact"
 import { type Facts, useFacts } from "./about.ts"
 import { useAsked } from "./ask.ts"
@@ -103,7 +103,7 @@ const Organic = ({ of }: { readonly of: Overview }): VNode<any> =>
 const assetOf = ({ query }: Place, facts: Facts | undefined) =>
   facts?.assets.find(({ asset }) => asset === query.get("asset")) ?? facts?.assets[0]
 
-/** The boards' query: days, asset and least volume, of which the last is written in the asset's units. */
+/** Query of the boards: days, asset and minimum volume, which is written in units of the asset. */
 const boardQuery = (place: Place, facts: Facts | undefined): URLSearchParams => {
   const { query } = place
   const asked = new URLSearchParams({ days: query.get("days") ?? daysAbsent })

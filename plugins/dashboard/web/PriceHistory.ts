@@ -1,4 +1,4 @@
-// A resource's price history and number of versions: requested only when it is opened.
+// A resource's price history and number of versions. Requested only when the reader opens it.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"

@@ -1,5 +1,5 @@
-// Money over time: sums beside those of the period before, bars by hour or day that can be dragged over to zoom, and
-// the same figures as a table.
+// Money over time: sums next to those of the previous period, bars by hour or day with zoom by dragging, and the same
+// figures as a table.
 import { h, type VNode } from "preact"
 import { useMemo, useState } from "preact/hooks"
 import { Chart } from "./Chart.ts"
@@ -11,7 +11,7 @@ import { Amount, Table } from "./Table.ts"
 
 export const endedOf = ({ failed, settled }: Sums): number => settled + failed
 
-/** The change from the period before, in words and a sign; nothing where there was no period before. */
+/** The change from the previous period, in words and a sign. Empty if there was no previous period. */
 export const Change = (props: {
   readonly now: number
   readonly before: number | undefined
@@ -35,7 +35,10 @@ export const Change = (props: {
 
 const sparkHeight = 28
 
-/** A line of small bars; the figures are in the table of the chart. `floor` is the value of a bar without height. */
+/**
+ * A line of small bars, without labels: the chart's table has the figures. `floor` is the value of a bar with no
+ * height.
+ */
 export const Spark = (props: {
   readonly values: ReadonlyArray<number>
   readonly floor?: number
@@ -102,7 +105,7 @@ const Figures = ({ of }: { readonly of: Pulse }): VNode<any> =>
       columns: [
         {
           head: of.bucket === "day" ? "Day (UTC)" : "Hour from",
-          // As dragging over one bar does, for the keyboard.
+          // Zooms like a drag over one bar, for the keyboard.
           cell: ({ at }) =>
             of.bucket === "day"
               ? h("button", { type: "button", class: "plain", onClick: () => zoomDay(at) }, at.slice(0, 10))

@@ -1,4 +1,4 @@
-// Refused payments by reason and key, the most frequent first, with the newest ones of each.
+// Refused payments by reason and key, most frequent first, with the newest samples of each.
 import { h, type VNode } from "preact"
 import { CursorList } from "./CursorList.ts"
 import { type Choices, FilterBar } from "./FilterBar.ts"
@@ -49,14 +49,14 @@ const operations: Readonly<Record<string, string>> = { verify: "Verify", settle:
 
 const daysAbsent = "7"
 
-/** The route's query: a window of days, or the days that are typed. */
+/** The route's query: a window of days, or the typed dates. */
 const refusalQuery = (query: URLSearchParams): URLSearchParams => {
   const asked = picked(query, ["operation", "reason", "key", "payer", "from", "to"])
   if (!asked.has("from") && !asked.has("to")) asked.set("days", query.get("days") ?? daysAbsent)
   return asked
 }
 
-/** The samples alone name a payer: with one, counts are those of its groups. */
+/** Only the samples contain a payer. With a payer filter, counts are those of the whole groups. */
 export const RefusalsPage = (): VNode<any> => {
   const { query } = usePlace()
   const isChosen = query.has("from") || query.has("to")

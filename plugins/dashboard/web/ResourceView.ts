@@ -1,5 +1,5 @@
-// One listing as its operator sees it: use, uptime and prices, what was decided in sentences, how it ranks for its own
-// words, its versions, claims and observations, and its settlements. An operator quarantines and restores from here.
+// One listing as its operator sees it: use, uptime and prices, decisions in sentences, its rank in a search for its own
+// name, its versions, claims and observations, and its settlements. An operator can quarantine and restore it here.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useFacts } from "./about.ts"
@@ -105,7 +105,7 @@ interface Ranked {
 
 const rankedMax = 20
 
-/** Its place in the public search for its own name. */
+/** Rank in the public search for the listing's own name. */
 const Rank = ({ of }: { readonly of: History }): VNode<any> => {
   const words = (of.tool_name ?? of.service_name ?? of.resource).slice(0, 200)
   const asked = useAsked<Ranked>(`/discovery/search?limit=${rankedMax}&query=${encodeURIComponent(words)}`)
@@ -209,7 +209,7 @@ const claimColumns: ReadonlyArray<Column<Claim>> = [
 
 const shownMax = 50
 
-/** A history as a table; without entries it is left out, unless its emptiness says something. */
+/** A history as a table. Hidden without entries. */
 const Part = <Row>(props: {
   readonly title: string
   readonly rows: ReadonlyArray<Row>

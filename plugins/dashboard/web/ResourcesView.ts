@@ -1,4 +1,4 @@
-// The catalog as its operator sees it: every listing with its state, and the declarations that were not taken.
+// The catalog as its operator sees it: every listing with its state, and the rejected declarations.
 import { h, type VNode } from "preact"
 import { useAsked } from "./ask.ts"
 import { CursorList } from "./CursorList.ts"

@@ -1,6 +1,6 @@
-// Signing keys, and the effects of a rotation to those in the sources, shown before it is requested: the new signers,
-// what ends under the previous keys, and which seeds must be kept. It is carried out only while the sources hold the
-// same keys.
+// Signing keys, and the effects of a rotation to the keys in the sources, shown before the operator confirms it: the
+// new signers, the settlements that end under the previous keys, and the seeds that must be kept. The rotation runs
+// only while the sources hold the same keys.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"

@@ -1,25 +1,26 @@
-// The body of a long table, in chunks: only those near the viewport are in the document, the others are one empty row
-// of their height, so that ten thousand rows cost what a screen of them does. A short table is one chunk.
+// The body of a long table, in chunks. Only the chunks near the viewport are in the document. One empty row of the same
+// height replaces each of the others, so that ten thousand rows cost as much as one screen of rows. A short table is a
+// single chunk.
 import { h, type VNode } from "preact"
 import { useCallback, useEffect, useRef, useState } from "preact/hooks"
 
-/** Rows of a chunk: a few of them fill a screen, and one is drawn within a frame. */
+/** Rows of a chunk: a few chunks fill a screen, and one renders within a frame. */
 const chunkRows = 25
-/** A table of at most this many rows is drawn whole. */
+/** A table of at most this many rows is rendered whole. */
 const wholeMax = 100
-/** Distance from the viewport at which a chunk is drawn. */
+/** Distance from the viewport at which a chunk is rendered. */
 const margin = "600px 0px"
-/** Height of a row until one was measured. */
+/** Estimated height of a row, until one was measured. */
 const rowPixels = 40
 
 interface Chunks {
   readonly isNear: (index: number) => boolean
-  /** Pixels, measured or estimated from those that were. */
+  /** Height in pixels: measured, or estimated from the measured chunks. */
   readonly heightOf: (index: number, rows: number) => number
   readonly watch: (element: HTMLElement | null, index: number) => void
 }
 
-/** Which chunks are near the viewport, and how high the others are. */
+/** Tracks the chunks near the viewport, and the heights of the others. */
 const useChunks = (isLong: boolean): Chunks => {
   const [near, change] = useState<ReadonlySet<number>>(new Set([0, 1]))
   const heights = useRef(new Map<number, number>())
@@ -34,7 +35,7 @@ const useChunks = (isLong: boolean): Chunks => {
         for (const { boundingClientRect, isIntersecting, target } of entries) {
           const index = indices.current.get(target)
           if (index === undefined) continue
-          // What has the focus stays, wherever the reader scrolls.
+          // The chunk with the focus stays rendered while the reader scrolls.
           if (isIntersecting || target.contains(document.activeElement)) next.add(index)
           else {
             if (next.has(index) && boundingClientRect.height > 0) heights.current.set(index, boundingClientRect.height)
@@ -77,7 +78,7 @@ const Spacer = (props: { readonly height: number; readonly columns: number }): V
 export const Rows = <Row>(props: {
   readonly rows: ReadonlyArray<Row>
   readonly columns: number
-  /** A row of the table; `place` is its number among all, from 1. */
+  /** Renders a row. `place` is its number among all rows, from 1. */
   readonly show: (row: Row, place: number) => VNode<any>
 }): VNode<any> | Array<VNode<any>> => {
   const { columns, rows, show } = props

@@ -1,5 +1,5 @@
-// A seller's own sales: a live list of its key's settlements from the last 15 minutes on, and below it all payments to
-// an account, from the reports. Refusals carry a sentence.
+// A seller's own sales: a live list of its key's settlements, starting 15 minutes back, and below it all payments to an
+// account, from the reports. Refusals have a sentence.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { searchedFor } from "./identifiers.ts"

@@ -1,5 +1,5 @@
-// One settlement: what was paid by which account to which, for what, at which fee; its life to scale and step by step;
-// its attempts. An operator may give up one that the ledger will never decide.
+// One settlement: payer, recipient, resource and fee, a timeline to scale and step by step, and its attempts. An
+// operator may give up a settlement that the ledger will never decide.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
@@ -37,7 +37,7 @@ const Step = (props: {
 
 const isOpen = ({ state }: Life): boolean => state === "prepared" || state === "submitted"
 
-/** A node's answers to a transaction, as the ledger's RPC names them. */
+/** A node's response to a transaction, with the RPC's status as key. */
 const answerWords: Readonly<Record<string, string>> = {
   Pending: "Accepted",
   Duplicate: "Accepted before",
@@ -122,7 +122,10 @@ const Steps = ({ of }: { readonly of: Life }): VNode<any> => {
   )
 }
 
-/** Steps that have a time, as marks of the line. A ledger's close time is whole seconds of another clock: left out. */
+/**
+ * Steps that have a time, as marks of the timeline. The ledger's close time is left out: it has whole seconds and comes
+ * from another clock.
+ */
 const marksOf = (of: Life): ReadonlyArray<Mark> => {
   const sent = of.attempts.find(({ sent_at }) => sent_at !== null)?.sent_at ?? null
   const steps: ReadonlyArray<readonly [string, string | null, Mark["tone"]]> = [
@@ -141,7 +144,7 @@ const marksOf = (of: Life): ReadonlyArray<Mark> => {
   return steps.flatMap(([label, at, tone]) => (at === null ? [] : [{ label, at, tone }]))
 }
 
-/** Accounts and the listing come from the reports, which redact addresses where that is set. */
+/** Accounts and the listing come from the reports, which redact addresses if so configured. */
 const Parties = ({ of }: { readonly of: Life }): VNode<any> => {
   const asked = useAsked<Settlement>(
     `/analytics/v1/transactions/${of.transaction_hash}`,
@@ -215,7 +218,7 @@ const unknown = (more?: string): VNode<any> =>
     more === undefined ? null : h("p", { class: "quiet" }, more)
   )
 
-/** For callers without an operator's key: what the reports have of it. */
+/** The settlement as the reports have it, for callers without an operator's key. */
 export const RecordView = ({ id }: { readonly id: string }): VNode<any> => {
   const asked = useAsked<Settlement>(`/analytics/v1/transactions/${encodeURIComponent(id)}`, 5_000)
   if (asked.state === "failed" && (asked.status === 404 || asked.status === 400))

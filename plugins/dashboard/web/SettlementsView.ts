@@ -1,5 +1,5 @@
-// Settlements as a list: filters and order in the URL, pages by cursor, new ones at the top as they come, cards on a
-// phone. The same list, narrowed to one thing, is a part of that thing's page.
+// Settlements as a list: filters and order in the URL, pages by cursor, new rows at the top as they arrive, cards on a
+// phone. The page of an account, asset or listing shows the same list, narrowed to it.
 import { h, type VNode } from "preact"
 import { useFacts } from "./about.ts"
 import { CursorList } from "./CursorList.ts"
@@ -12,11 +12,11 @@ import type { Listed, Settlement } from "./reports.ts"
 import { Amount, type Column } from "./Table.ts"
 import { Thing } from "./things.ts"
 
-/** `leave` names the columns that say nothing on the page of one thing. */
+/** `leave` lists the columns that are redundant on a page about one account, asset or listing. */
 export const settlementColumns = (leave: ReadonlyArray<string> = []): ReadonlyArray<Column<Settlement>> =>
   columns.filter(({ head }) => !leave.includes(head))
 
-/** On a phone's card its line is left out. */
+/** A phone's card leaves out this line. */
 const absent = h("span", { class: "quiet absent" }, "–")
 
 const columns: ReadonlyArray<Column<Settlement>> = [
@@ -71,7 +71,7 @@ const columns: ReadonlyArray<Column<Settlement>> = [
   {
     head: "Transaction",
     isMiddle: true,
-    // The time leads to it.
+    // The cell with the time links to the settlement.
     card: "none",
     cell: ({ transaction_hash }) => h(Thing, { kind: "settlement", id: transaction_hash })
   }
@@ -90,7 +90,7 @@ const Empty = (props: { readonly isFiltered: boolean; readonly isOfThing: boolea
           "."
         )
 
-/** A list of settlements; `fixed` members of its query belong to the page that holds it. */
+/** A list of settlements. The page that contains it sets the `fixed` members of the query. */
 export const SettlementList = (props: {
   readonly title: string
   readonly fixed?: Readonly<Record<string, string>>
@@ -137,6 +137,6 @@ export const Paging = (props: { readonly of: Listed<unknown>; readonly go: (offs
   )
 }
 
-/** Where a list with a filter is. */
+/** URL of the settlement list with a filter. */
 export const listHref = (query: Readonly<Record<string, string | undefined>>): string =>
   hrefOf("settlements", "", query)

@@ -18,7 +18,7 @@ import { keyName, Thing } from "./things.ts"
 
 const seconds = (millis: number | null): string => (millis === null ? "–" : `${(millis / 1_000).toFixed(2)} s`)
 
-/** Also part of the overview. */
+/** The overview shows these as well. */
 export const StatusFigures = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> => {
   const { fees, in_flight, pace, sponsor } = of
   const used = BigInt(fees.charged_stroops) + BigInt(fees.reserved_stroops)
@@ -94,7 +94,8 @@ const BudgetTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
       {
         head: "Caller",
         card: "first",
-        // Without a key a caller is counted by its address, and its settlements are those of all without a key.
+        // A caller without a key is counted by its address. Its settlements are not distinguishable from those of other
+        // callers without a key.
         cell: ({ principal }) =>
           principal.startsWith("ip:") ? keyName(principal) : h(Thing, { kind: "key", id: principal })
       },
@@ -210,7 +211,7 @@ const Resize = (props: {
     )
   )
 
-/** An actor, and what a reconciler published of its last run. */
+/** An actor, and the result of a reconciler's last run. */
 const ActorLine = ({ one }: { readonly one: ActorShown }): VNode<any> =>
   h(
     "li",
@@ -239,7 +240,7 @@ const ActorLine = ({ one }: { readonly one: ActorShown }): VNode<any> =>
 
 const isWell = (one: ActorShown): boolean => one.state === "running" && one.last_run_outcome !== "failed"
 
-/** What does not run first and open; what does is a line that opens. */
+/** Shows plugins and actors that do not run first, expanded. The running ones are collapsed in one line. */
 const Parts = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> => {
   const broken = of.plugins.filter(({ state }) => state !== "running")
   const failing = of.actors.filter((one) => !isWell(one))

@@ -1,5 +1,5 @@
-// Tables. One scrolls horizontally where it is too wide; one of `cards` is a list of cards on a phone, with the amount
-// and the state at the top of each. Amounts in a column are aligned on the point.
+// Tables. A table that is too wide scrolls horizontally. With `cards`, it is a list of cards on a phone, with the
+// amount and the state at the top of each. Amounts in a column are aligned on the decimal point.
 import { h, type VNode } from "preact"
 import { amount, amountParts, type Denomination } from "./format.ts"
 import type { Child } from "./parts.ts"
@@ -9,13 +9,13 @@ export interface Column<Row> {
   readonly head: string
   readonly cell: (row: Row) => Child
   readonly numeric?: boolean
-  /** Its place in a card: the first line's beginning or end; otherwise a line with its label. */
+  /** Position in a card: start or end of the first line. By default a line with its label. */
   readonly card?: "first" | "last" | "none"
-  /** Left out where the page is narrower than a desktop's. */
+  /** Hidden if the page is narrower than a desktop. */
   readonly isWide?: boolean
-  /** Left out on a tablet's width and below. */
+  /** Hidden at tablet width and below. */
   readonly isMiddle?: boolean
-  /** Left out on a tablet's width; a phone's card has it. */
+  /** Hidden at tablet width, but shown in a phone's card. */
   readonly isSpare?: boolean
 }
 
@@ -44,7 +44,7 @@ export const Table = <Row>(props: {
   readonly columns: ReadonlyArray<Column<Row>>
   readonly rows: ReadonlyArray<Row>
   readonly keyOf: (row: Row) => string
-  /** What is said in place of an empty table, and what to do then. */
+  /** Message in place of an empty table, with the next step. */
   readonly empty: Child
   readonly cards?: boolean
 }): VNode<any> => {
@@ -81,7 +81,7 @@ export const Table = <Row>(props: {
   )
 }
 
-/** An amount whose point is below that of the amount above it. */
+/** An amount that is aligned on its decimal point with the amounts above it. */
 export const Amount = (props: { readonly units: string | null; readonly of: Denomination }): VNode<any> => {
   const parts = props.units === null ? undefined : amountParts(props.units, props.of)
   return parts === undefined

@@ -1,4 +1,4 @@
-// The pages of an account, an asset, an origin and a key: what it is, its figures, and its settlements.
+// The pages of an account, an asset, an origin and a key: identity, figures and settlements.
 import { h, type VNode } from "preact"
 import { useFacts } from "./about.ts"
 import { useAsked } from "./ask.ts"
@@ -40,7 +40,7 @@ interface Counterparty extends Denomination {
 const Hero = (props: { readonly children?: Child; readonly label: string }): VNode<any> =>
   h("section", { class: "panel wide hero", "aria-label": props.label }, props.children)
 
-/** The totals of one side; an account that was never on it is no error. */
+/** The totals as buyer or as seller. An account without payments in that role is not an error. */
 const Side = (props: { readonly id: string; readonly role: "buyer" | "seller" }): VNode<any> | null => {
   const isBuyer = props.role === "buyer"
   const path = `/analytics/v1/${props.role}s/${encodeURIComponent(props.id)}`
@@ -95,7 +95,7 @@ const Side = (props: { readonly id: string; readonly role: "buyer" | "seller" })
   )
 }
 
-/** What a recipient sells: its resources by what they earned, and how much of it is organic. */
+/** A recipient's resources by revenue, and the organic share. */
 const Selling = ({ id }: { readonly id: string }): VNode<any> | null => {
   const asked = useAsked<Selling>(`/analytics/v1/sellers/${encodeURIComponent(id)}/resources`, 30_000)
   if (asked.state !== "ready" || asked.body.resources.length === 0) return null
@@ -233,7 +233,7 @@ export const OriginView = ({ id }: { readonly id: string }): VNode<any> =>
     h(SettlementList, { title: "Settlements", fixed: { origin: id } })
   )
 
-/** A key: what it used of its limits today, and its settlements. */
+/** A key: its usage of today's limits, and its settlements. */
 export const KeyView = ({ id, mayOperate }: { readonly id: string; readonly mayOperate: boolean }): VNode<any> => {
   const asked = useAsked<FacilitatorStatus>(mayOperate ? "/dashboard/v1/standing" : undefined, 10_000)
   const fees = asked.state === "ready" ? asked.body.fees : undefined

@@ -1,5 +1,5 @@
-// The life of a settlement to scale: a horizontal line from the request to its end, with a segment for each step, as
-// long as it took. The same steps are a list below it, for readers who do not see the line.
+// The life of a settlement to scale: a horizontal line from the request to its end, with a segment as long as each step
+// took. A list below it has the same steps, for readers who do not see the line.
 import { h, type VNode } from "preact"
 
 export interface Mark {
@@ -9,13 +9,13 @@ export interface Mark {
   readonly tone: "done" | "failed" | "now"
 }
 
-/** Least width of a segment in percent, so that a step of a millisecond is seen. */
+/** Minimum width of a segment in percent, so that a step of one millisecond stays visible. */
 const shareMin = 1.5
 
 const text = (millis: number): string =>
   millis < 1_000 ? `${Math.round(millis)} ms` : `${(millis / 1_000).toFixed(2)} s`
 
-/** Marks in order of time; fewer than two make no line. */
+/** Marks in order of time. Fewer than two do not make a line. */
 export const TimelineStrip = ({ marks }: { readonly marks: ReadonlyArray<Mark> }): VNode<any> | null => {
   const ordered = marks.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at))
   const first = ordered[0]

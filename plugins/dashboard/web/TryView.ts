@@ -1,4 +1,4 @@
-// A demonstration payment: on the embedded ledger, a button makes a buyer with money, lets it pay a seller, and shows
+// A demonstration payment. On the embedded ledger, a button creates a funded buyer, lets it pay a seller, and shows
 // each of the five steps with its real request and response. The page acts as the seller towards the facilitator.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
@@ -33,7 +33,7 @@ const short = (body: unknown): unknown =>
     )
   )
 
-/** A step that was refused, in words. */
+/** A step was refused. The message has the reason. */
 class Refused extends Error {}
 
 /** Runs the steps and reports each as it completes. Resolves to the transaction of the settled payment. */
@@ -82,7 +82,7 @@ const runSteps = async (report: (step: Step) => void): Promise<string> => {
   return receipt.transaction as string
 }
 
-/** The reason of a payment that was refused, or what the answer says. */
+/** Reason of a refused payment, or else the message of the response. */
 const whyOf = (status: number, body: any): string => {
   const reason = body?.invalidReason ?? body?.errorReason
   return typeof reason === "string" ? reasonText(reason) : sentenceOf(status, body)

@@ -1,4 +1,4 @@
-// Public facts of this facilitator, asked once a page: its assets, plugins and the explorer of its network.
+// Public facts of this facilitator, requested once per page: its assets, plugins and the explorer of its network.
 import { useEffect, useState } from "preact/hooks"
 import { ask } from "./ask.ts"
 import type { AssetShown } from "./prices.ts"
@@ -20,7 +20,7 @@ const read = async (): Promise<Facts | undefined> => {
   return known
 }
 
-/** Undefined until they are known. */
+/** Undefined until the response arrives. */
 export const useFacts = (): Facts | undefined => {
   const [facts, change] = useState(known)
   useEffect(() => {

@@ -15,7 +15,7 @@ export interface AccountShown {
 interface Challenged {
   readonly account: string
   readonly challenge: string
-  /** What a contract account signs instead. */
+  /** A contract account signs this instead of the challenge. */
   readonly authorization?: string
   readonly expires_at: string
 }

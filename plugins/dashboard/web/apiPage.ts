@@ -1,6 +1,6 @@
-// The API page: Swagger UI renders /openapi.json, and requests tried there go to this facilitator alone. Input is not
-// kept; "Authorize" takes keys. Its output is corrected for screen readers as it appears: every part has a name,
-// headings are in order, and no button holds a link (deep links would add them). It follows the reader's theme.
+// The API page: Swagger UI renders /openapi.json. It sends requests to this facilitator only. Input is not kept;
+// "Authorize" takes keys. We correct its output for screen readers as it appears: every part has a name, headings are
+// in order, and no button contains a link (deep links would add them). It follows the reader's theme.
 declare const SwaggerUIBundle: (options: Readonly<Record<string, unknown>>) => unknown
 
 const place = document.getElementById("api")!

@@ -6,12 +6,12 @@ import { useEffect, useState } from "preact/hooks"
 export interface Ready<A> {
   readonly state: "ready"
   readonly body: A
-  /** Why the refresh failed; absent when it is fresh. */
+  /** Why the last refresh failed. Absent if it succeeded. */
   readonly lost?: string
 }
 export interface Failed {
   readonly state: "failed"
-  /** 0 without a response. */
+  /** 0 if no response arrived. */
   readonly status: number
   readonly words: string
 }
@@ -23,13 +23,13 @@ const pauseMax = 15_000
 const hex = (bytes: number): string =>
   [...crypto.getRandomValues(new Uint8Array(bytes))].map((byte) => byte.toString(16).padStart(2, "0")).join("")
 
-/** What went wrong, and the request's id: that of its trace, which the facilitator's log names. */
+/** The error message, with the request id. The id is that of the trace, as in the facilitator's log. */
 const wordsOf = (status: number, body: any, id?: string): string => {
   const said = sentenceOf(status, body)
   return id === undefined || status === 401 ? said : `${said.replace(/[.]?$/, ".")} Request ${id}.`
 }
 
-/** Codes of answers without a message. */
+/** Sentences for error codes that come without a message. */
 const codes: Readonly<Record<string, string>> = {
   invalid_parameter: "A filter does not fit",
   invalid_filter: "A filter does not fit",
@@ -39,7 +39,7 @@ const codes: Readonly<Record<string, string>> = {
   temporarily_unavailable: "The facilitator is busy, or its database does not answer; try again in a moment"
 }
 
-/** Parameters that a detail names, as the filters name them. */
+/** Labels of the filters, by parameter. */
 const parameters: Readonly<Record<string, string>> = {
   address: "Account",
   max: "At most",
@@ -55,7 +55,7 @@ const capital = (text: string): string => `${text.slice(0, 1).toUpperCase()}${te
 const detailOf = (detail: unknown): string =>
   String(detail).replace(/^(\w+): /, (_, name: string) => `${parameters[name] ?? capital(name)}: `)
 
-/** What an answer says in words: its message, or its code and the details. */
+/** An error response as a sentence: its message, or its code and the details. */
 export const sentenceOf = (status: number, body: any): string => {
   if (status === 401) return "A key is required: sign in first."
   if (status === 0) return "The facilitator does not answer."
@@ -64,7 +64,7 @@ export const sentenceOf = (status: number, body: any): string => {
   return capital(`${body?.message ?? code ?? `status ${status}`}${details}`)
 }
 
-/** An answer of the server, or why there is none. */
+/** Sends a request. Returns the response, or the reason that none arrived. */
 const request = async <A>(
   path: string,
   init: RequestInit,
@@ -84,7 +84,7 @@ const request = async <A>(
   return { state: "failed", status: response.status, words: wordsOf(response.status, body, body?.traceId ?? id) }
 }
 
-/** One request. It rejects only for `signal`. */
+/** Sends one request. Rejects only when `signal` aborts. */
 export const ask = <A>(path: string, init: RequestInit = {}): Promise<Ready<A> | Failed> =>
   request(path, init, (response) => response.json() as Promise<A>)
 

@@ -1,4 +1,4 @@
-// What was decided of a listing, in sentences: the same for its operator and for its seller.
+// Decisions about a listing, as sentences. Its operator and its seller see the same text.
 import { h, type VNode } from "preact"
 import { Moment, written } from "./parts.ts"
 import { reasonText, sentenceOf } from "./reasons.ts"
@@ -26,10 +26,10 @@ const decided: Readonly<Record<string, string>> = {
 
 const stages: Readonly<Record<string, string>> = { verified: "Verified", settled: "Settled" }
 
-/** At which step of a payment something was observed. */
+/** The step of a payment at which the observation was made. */
 export const stageText = (stage: string): string => stages[stage] ?? stage
 
-/** The operator, the act and the reason. */
+/** The operator, the action and the reason. */
 const Sentence = ({ of }: { readonly of: Decision }): VNode<any> =>
   h(
     "li",

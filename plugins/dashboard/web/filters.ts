@@ -1,5 +1,5 @@
-// Filters of settlements: what the URL has as the route's query, and the fields above the list. Amounts are written as
-// people write them, in the units of the chosen asset.
+// Filters of settlements: converts the URL to the route's query, and defines the fields above the list. People write
+// amounts in units of the chosen asset.
 import { h, type VNode } from "preact"
 import { type Facts, useFacts } from "./about.ts"
 import { type Choices, type Choosing, FilterBar, type Typing } from "./FilterBar.ts"
@@ -15,7 +15,10 @@ export const ranges: Choices = [
 const rangeHours: Readonly<Record<string, number>> = { "24h": 24, "7d": 168, "30d": 720, "90d": 2_160 }
 const millisPerHour = 3_600_000
 
-/** From and to of a query, by its range or its own times; the range begins at a whole hour, so that its path lasts. */
+/**
+ * The query's time span, from its range or its own times. A range starts at a whole hour, so that the path is stable
+ * between renders.
+ */
 export const spanOf = (query: URLSearchParams, absent?: string): { readonly from?: string; readonly to?: string } => {
   const [from, to] = [query.get("from"), query.get("to")]
   if (from !== null || to !== null) return { ...(from === null ? {} : { from }), ...(to === null ? {} : { to }) }
@@ -39,7 +42,7 @@ const sorts: Choices = [
   ["smallest", "Smallest first"]
 ]
 
-/** Members that the route takes as they are. */
+/** Members that the route accepts unchanged. */
 const plain = ["status", "payer", "payTo", "party", "reason", "key", "origin", "resourceId", "scheme"] as const
 
 /** The route's query for a list; `fixed` are the members that the page itself sets. */
@@ -69,7 +72,7 @@ export const routeQuery = (
   return asked
 }
 
-/** An amount needs the decimals of the asset that it is of. */
+/** Checks an amount. Its decimals depend on the asset. */
 export const amountIssue =
   (asset: Facts["assets"][number] | undefined) =>
   (text: string): string | undefined =>
@@ -89,13 +92,13 @@ const fieldsOf = (asset: Facts["assets"][number] | undefined): ReadonlyArray<Typ
   { name: "to", label: "Before (UTC)", kind: "date" }
 ]
 
-/** Of links from other pages: no field, and a chip that takes one away. */
+/** Filters that links from other pages set. They have no field, only a chip that removes them. */
 const linked: ReadonlyArray<Typing> = [
   { name: "party", label: "Account" },
   { name: "resourceId", label: "Listing" }
 ]
 
-/** The assets that this facilitator accepts, where there is more than one. */
+/** The accepted assets, if there is more than one. */
 export const assetChoices = (facts: Facts | undefined): ReadonlyArray<Choosing> =>
   facts === undefined || facts.assets.length < 2
     ? []
@@ -131,7 +134,7 @@ export const Filters = (props: {
           }
         ]
   const change = (range: string) => amend({ range, from: "", to: "" })
-  // An order or a bound of amounts is within one asset: the select shows which.
+  // An order or bound by amount applies to one asset, so the select shows that asset.
   const asset = routeQuery(place, facts, fixed).get("asset")
   const effective = new URLSearchParams(query)
   if (asset !== null) effective.set("asset", asset)

@@ -13,7 +13,7 @@ export const count = (text: string | number | bigint): string => grouped.format(
 export const counted = (number: string | number, thing: string): string =>
   `${count(number)} ${thing}${BigInt(number) === 1n ? "" : "s"}`
 
-/** Atomic units as an amount: exact, without trailing zeros, with two decimals at least. */
+/** Atomic units as an amount: exact, without trailing zeros, with at least two decimals. */
 export const decimal = (units: string | bigint, decimals: number): string => {
   const value = BigInt(units)
   const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, "0")
@@ -37,7 +37,7 @@ export interface Denomination {
   readonly asset_decimals: number | null
 }
 
-/** `1.50 USDC`; atomic units where the asset is not configured. */
+/** `1.50 USDC`. Shows atomic units if the asset is not configured. */
 export const amount = (units: string | null, of: Denomination): string => {
   if (units === null) return "not known yet"
   if (of.asset_decimals === null || of.asset_symbol === null)
@@ -45,10 +45,10 @@ export const amount = (units: string | null, of: Denomination): string => {
   return `${decimal(units, of.asset_decimals)} ${of.asset_symbol}`
 }
 
-/** Decimals of a headline's figure of one and more: the rest is in its title and in the tables. */
+/** Decimals of a headline figure of one and more. Its title and the tables have the exact amount. */
 const headlineDecimals = 2
 
-/** Atomic units for a headline: rounded down to two decimals from one on; exact below. */
+/** Atomic units for a headline: rounded down to two decimals from one upwards, exact below one. */
 export const rounded = (units: string | bigint, decimals: number): string => {
   const value = BigInt(units)
   const step = 10n ** BigInt(Math.max(0, decimals - headlineDecimals))
@@ -75,7 +75,10 @@ export const bytes = (size: string | number): string => {
   return `${value >= 100 || step === 0 ? Math.round(value) : Number(value.toFixed(1))} ${byteSteps[step]}`
 }
 
-/** A share in percent; a dash when the whole is zero. What is not all is never rounded to it, nor something to none. */
+/**
+ * A share in percent; a dash if the whole is zero. Never rounds a smaller share up to 100 %, nor a positive one down to
+ * 0 %.
+ */
 export const percent = (part: string | number, of: string | number): string => {
   const whole = Number(of)
   if (whole === 0) return "–"
@@ -87,7 +90,10 @@ export const percent = (part: string | number, of: string | number): string => {
 /** An address or a hash, shortened. */
 export const short = (text: string): string => (text.length <= 16 ? text : `${text.slice(0, 6)}…${text.slice(-6)}`)
 
-/** Of the browser's tab: a URL whole, an address or a hash by its ends; what a name may disguise not at all. */
+/**
+ * Title of the browser's tab: a URL unshortened up to 80 characters, an address or a hash by its ends. A name with
+ * characters outside printable ASCII is left out, because it could imitate another.
+ */
 export const tabTitle = (label: string, name: string): string => {
   const shown = /^[\x21-\x7e]+$/.test(name) ? [/^https?:/.test(name) ? name.slice(0, 80) : short(name)] : []
   return `${[label, ...shown].join(" ")} · Tollkeeper`
@@ -97,7 +103,7 @@ const dayTime = { day: "numeric", month: "short", hour: "2-digit", minute: "2-di
 const own = new Intl.DateTimeFormat(undefined, { ...dayTime, second: "2-digit" })
 const ownOfAnotherYear = new Intl.DateTimeFormat(undefined, { ...dayTime, year: "numeric" })
 
-/** The viewer's own time; the year in place of the seconds when it is not this one. And the same moment in UTC. */
+/** A moment in the viewer's own time and in UTC. A moment of another year has the year instead of the seconds. */
 export const moment = (iso: string): { readonly own: string; readonly utc: string } => {
   const at = new Date(iso)
   return {
@@ -124,7 +130,7 @@ export const relative = (iso: string, nowMillis: number): string => {
   return seconds >= 0 ? `${duration(seconds)} ago` : `in ${duration(-seconds)}`
 }
 
-/** An amount in its parts, so that a column of them is aligned on the point. */
+/** The parts of an amount, so that a column can align on the decimal point. */
 export const amountParts = (
   units: string,
   { asset_decimals, asset_symbol }: Denomination
@@ -135,8 +141,8 @@ export const amountParts = (
 }
 
 /**
- * What a reader writes as an amount, in atomic units; undefined when it is none of this asset. Commas are between
- * thousands alone, as the pages write them: in `1,5` one would be read in two ways.
+ * Parses an amount as a person writes it, in atomic units. Undefined if it is not an amount of this asset. Commas may
+ * only separate thousands, as on the pages: `1,5` would be ambiguous.
  */
 export const atomic = (text: string, decimals: number): string | undefined => {
   const form = /^([0-9]{1,24}|[0-9]{1,3}(?:,[0-9]{3}){1,7})?(?:[.]([0-9]*))?$/

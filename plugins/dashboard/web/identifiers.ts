@@ -1,5 +1,5 @@
-// What a reader pastes into the search box, as what is searched for: without the marks that come with a copy, in one
-// piece where a hash or address was broken over lines, and out of the link of an explorer or of these pages. Pure.
+// Normalizes text pasted into the search box. Removes the marks that come with a copy, joins a hash or address that was
+// broken over lines, and extracts it from a link of an explorer or of these pages. Pure.
 
 const account = /^[GC][A-Z2-7]{55}$/i
 const transaction = /^[0-9a-f]{64}$/i
@@ -10,14 +10,14 @@ export const isAccount = (text: string): boolean => account.test(text)
 /** A transaction's hash or a settlement's id. */
 export const isTransaction = (text: string): boolean => transaction.test(text) || settlement.test(text)
 
-/** A whole identifier as it is kept; undefined for any other text. */
+/** A complete identifier in its stored form. Undefined for any other text. */
 const whole = (text: string): string | undefined =>
   isAccount(text) ? text.toUpperCase() : isTransaction(text) ? text.toLowerCase() : undefined
 
-/** An explorer's link, or one of these pages. */
+/** A link of an explorer, or of one of these pages. */
 const linked = /[/#?&](?:tx|transactions?|accounts?|contracts?|settlements?)[/=]([0-9a-z-]{36,64})(?![0-9a-z-])/i
 
-/** Invisible marks, and quotes and brackets around the whole. */
+/** Invisible marks, and quotes and brackets around the text. */
 const marks = /[\u200b-\u200f\u2060\ufeff]/g
 const around = /^["'`“‘<([{]+|["'`”’>)\]},.;]+$/g
 

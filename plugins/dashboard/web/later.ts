@@ -1,8 +1,8 @@
-// A view whose module is loaded when it is first shown: the first paint of a page waits for what it shows alone.
+// Loads a view's module when the view is first shown, so that the first paint of a page does not wait for it.
 import { type ComponentType, h, type VNode } from "preact"
 import { useEffect, useState } from "preact/hooks"
 
-/** The component that `load` gives, once it is there. */
+/** A component that shows a message until `load` has resolved. */
 export const later = <Props extends object>(load: () => Promise<ComponentType<Props>>) => {
   let loaded: ComponentType<Props> | undefined
   return (props: Props): VNode<any> => {

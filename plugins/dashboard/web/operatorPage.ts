@@ -96,7 +96,7 @@ const parents: Readonly<Record<string, string>> = {
   deliveries: "standing"
 }
 
-/** A fragment without a view: a typing error, or a link of another version. */
+/** Shown for an unknown fragment: a typing error, or a link of another version. */
 const unknownView: View = {
   name: "not-found",
   label: "Not found",

@@ -1,5 +1,5 @@
-// A list by cursor: the first page is read again while it is shown and merged in place, so that new rows arrive at the
-// top without a jump, and each further page is added at the end. A new filter begins anew.
+// A list by cursor. While it is shown, we poll the first page and merge it in place, so that new rows arrive at the top
+// without a jump. Each further page is added at the end. A new filter starts over.
 import { useEffect, useRef, useState } from "preact/hooks"
 import { ask, type Asked, useAsked } from "./ask.ts"
 
@@ -14,9 +14,9 @@ export interface Pages<Row> {
   /** Undefined on the last page. */
   readonly more: (() => void) | undefined
   readonly isBusy: boolean
-  /** What is shown is the answer to the filters before, until the next one comes. */
+  /** The rows belong to the previous filters, until the next response arrives. */
   readonly isPending: boolean
-  /** Why there is no further page. */
+  /** Why the next page could not be loaded. */
   readonly failed: string | undefined
 }
 
@@ -33,17 +33,17 @@ interface Further {
   readonly failed?: string | undefined
 }
 
-/** A fresh first page over what is kept; without a row in common with it, it replaces everything. */
+/** Merges a fresh first page with the kept rows. If they have no row in common, the fresh page replaces everything. */
 const merged = <Row>(kept: ReadonlyArray<Row>, fresh: ReadonlyArray<Row>, keyOf: (row: Row) => string) => {
   const known = new Set(fresh.map(keyOf))
   const overlap = kept.findLastIndex((row) => known.has(keyOf(row)))
   return overlap < 0 ? undefined : [...fresh, ...kept.slice(overlap + 1)]
 }
 
-/** Rows of each further page, more than of the first: a reader who continues asks for it. */
+/** Rows of each further page. More than on the first page, because the reader asked to continue. */
 const furtherLimit = 200
 
-/** `path` without a cursor; `everyMillis` reads its first page again. `keyOf` names a row. */
+/** Polls the first page of `path` (without a cursor) every `everyMillis`. `keyOf` identifies a row. */
 export const usePages = <Row>(path: string, everyMillis: number, keyOf: (row: Row) => string): Pages<Row> => {
   const asked = useAsked<CursorPage<Row>>(path, everyMillis)
   const [kept, keep] = useState<Kept<Row>>({ path: "", rows: [], cursor: null })

@@ -1,6 +1,5 @@
-// The parts that pages are made of: panels, figures, tables, times and addresses. Sellers' and buyers' strings are only
-// ever text, in an element of its own direction, so that neither markup nor bidirectional marks affect their
-// surroundings.
+// Shared parts of the pages: panels, figures, tables, times and addresses. Sellers' and buyers' strings are only ever
+// text, in an element with its own direction, so that neither markup nor bidirectional marks affect their surroundings.
 import { type ComponentChildren, h, render, type VNode } from "preact"
 import { useId, useState } from "preact/hooks"
 import { type Asked, askCsv } from "./ask.ts"
@@ -9,7 +8,7 @@ import { type Link, linkLabel } from "./stream.ts"
 
 export type Child = ComponentChildren
 
-/** A URL breaks behind its separators, and only then within a word. */
+/** A URL breaks after its separators, and within a word only if that is not enough. */
 const breakable = (url: string): ReadonlyArray<Child> =>
   url.split(/(?<=[/?&])(?![/])/).flatMap((part, index) => (index === 0 ? [part] : [h("wbr", { key: index }), part]))
 
@@ -21,7 +20,7 @@ export const Panel = (props: {
   readonly title: string
   readonly actions?: Child
   readonly wide?: boolean
-  /** The page's own title says it: the panel's is for screen readers. */
+  /** The page's title already names the panel, so the panel's title is for screen readers only. */
   readonly isPage?: boolean
   readonly children?: Child
 }): VNode<any> => {
@@ -40,7 +39,7 @@ export const Panel = (props: {
   )
 }
 
-/** A rounded figure with the exact one as its title. */
+/** A rounded figure, with the exact figure as its title. */
 export const Exactly = (props: { readonly shown: string; readonly exact: string }): VNode<any> =>
   h("span", props.shown === props.exact ? null : { title: props.exact }, props.shown)
 
@@ -48,7 +47,7 @@ export interface Figure {
   readonly label: string
   readonly value: Child
   readonly note?: Child
-  /** What is long, such as a URL, has the room of two. */
+  /** Takes the width of two figures, for long values such as a URL. */
   readonly isWide?: boolean
 }
 
@@ -83,11 +82,11 @@ export const Shown = <A>(props: { readonly asked: Asked<A>; readonly show: (body
   )
 }
 
-/** A moment once, in the viewer's own time; in UTC, and how long ago, while it is pointed at or has the focus. */
+/** A moment in the viewer's own time. Hover or focus shows it in UTC and how long ago it was. */
 export const Moment = (props: {
   readonly at: string | null
   readonly inLink?: boolean
-  /** In place of the viewer's own time, which is then beside the others. */
+  /** Text to show instead of the viewer's own time, which then joins the details. */
   readonly shown?: string
 }): VNode<any> => {
   const { at, inLink, shown } = props
@@ -116,13 +115,13 @@ const tones: Readonly<Record<string, string>> = {
   provisional: "warn"
 }
 
-/** States whose word says too little by itself. */
+/** Longer words for states that are unclear by themselves. */
 const stateWords: Readonly<Record<string, string>> = {
   provisional: "owner unconfirmed",
   proven: "owner confirmed"
 }
 
-/** A state as a word; the color only repeats it. */
+/** A state as a word. The color repeats it. */
 export const State = ({ word }: { readonly word: string }): VNode<any> =>
   h("span", { class: `state ${tones[word] ?? "plain"}` }, stateWords[word] ?? word.replaceAll("_", " "))
 
@@ -142,11 +141,11 @@ export const SettlementState = ({ word }: { readonly word: string }): VNode<any>
 export const LinkState = ({ link }: { readonly link: Link }): VNode<any> =>
   h("span", { class: `state ${link === "open" ? "good" : "warn"}`, role: "status" }, linkLabel[link])
 
-/** Rows of a list by offset in one file; a list by cursor is saved up to a bound of its own. */
+/** Rows of a CSV: the first value for a list by offset. A list by cursor has a higher maximum, from its route. */
 const savedMax = 200
 const bounds = [savedMax, 2_000, 10_000]
 
-/** The file, from the first row of what is filtered; what to say of it beside the file itself. */
+/** Saves the CSV, from the first filtered row. Returns a message for the reader if it failed or may be incomplete. */
 const saveCsv = async (name: string, path: string): Promise<string | undefined> => {
   const all = path.replace(/\blimit=[0-9]+/, `limit=${savedMax}`).replace(/&(?:cursor|offset)=[^&]*/g, "")
   const answer = await askCsv(all)
@@ -160,7 +159,7 @@ const saveCsv = async (name: string, path: string): Promise<string | undefined> 
   return bounds.includes(rows) ? `Saved the first ${count(rows)} rows; narrow the filters for others.` : undefined
 }
 
-/** A button that saves a list as CSV, from the list's route and with its filters. */
+/** A button that saves a list as CSV, from the list's route with its filters. */
 export const SaveCsv = ({ name, path }: { readonly name: string; readonly path: string }): VNode<any> => {
   const [words, say] = useState<string | undefined>(undefined)
   return h(
@@ -176,7 +175,7 @@ export const SaveCsv = ({ name, path }: { readonly name: string; readonly path: 
   )
 }
 
-/** Leads to the content without a change of the fragment, which has the view and its filters. */
+/** Skips to the content without changing the fragment, which holds the view and its filters. */
 const skip = (event: Event): void => {
   event.preventDefault()
   const main = document.getElementById("main")

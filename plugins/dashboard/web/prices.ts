@@ -1,4 +1,4 @@
-// Formatted prices: in the asset's own units where the facilitator knows the asset. Pure.
+// Formatted prices. Uses the asset's own units if the facilitator has the asset configured. Pure.
 import { count, decimal, short } from "./format.ts"
 
 export interface AssetShown {
@@ -13,7 +13,7 @@ interface Priced {
   readonly amount: string
 }
 
-/** Atomic units of an asset. */
+/** An amount in atomic units, formatted. */
 const figureOf = (amount: string, asset: string, assets: ReadonlyArray<AssetShown>): string => {
   const known = assets.find((one) => one.asset === asset)
   return known === undefined

@@ -1,5 +1,5 @@
-// The public pages of one resource (`/resource`) and of one account that is paid (`/payee`): what the public discovery
-// routes answer, and nothing more, with badges that a seller can embed.
+// The public pages of one resource (`/resource`) and of one recipient account (`/payee`). They show only responses of
+// the public discovery routes, with badges that a seller can embed.
 import { h, type VNode } from "preact"
 import { useEffect } from "preact/hooks"
 import { type Facts, useFacts } from "./about.ts"
@@ -173,7 +173,7 @@ const ResourcePage = ({ query }: { readonly query: URLSearchParams }): VNode<any
   })
 }
 
-/** The history is asked for by another name of the URL. */
+/** The history route uses another name for the URL parameter. */
 const historyQuery = (query: URLSearchParams): URLSearchParams => {
   const asked = new URLSearchParams(query)
   asked.set("resource", query.get("url") ?? "")

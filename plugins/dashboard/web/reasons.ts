@@ -1,5 +1,5 @@
 // Reason codes of refused payments and unlisted resources, as the sentences of `GET /reasons`. An unknown code is shown
-// as words; the code stays beside the sentence.
+// as words. The code stays next to the sentence.
 import { h, type VNode } from "preact"
 
 /** The code in its neutral spelling. */
@@ -12,7 +12,7 @@ interface Explained {
   readonly remedy: string
 }
 
-/** By neutral code, as the facilitator declares them; undefined where it does not answer. */
+/** Explanations by neutral code, from `GET /reasons`. Empty if the request failed, undefined outside a browser. */
 let rows: ReadonlyMap<string, Explained> | undefined
 
 export const takeReasons = (items: ReadonlyArray<Explained>): void => {
@@ -28,7 +28,7 @@ if (typeof location !== "undefined")
 
 export const sentenceOf = (word: string): string | undefined => rows?.get(neutral(word))?.sentence
 
-/** A code as words, where no sentence is known: `invalid_exact_ledger_payload_x_failed` → `X failed`. */
+/** A code as words, for codes without a sentence: `invalid_exact_ledger_payload_x_failed` → `X failed`. */
 const wordsOf = (word: string): string =>
   neutral(word)
     .replace(/^(settle|invalid)_/, "")
@@ -44,16 +44,16 @@ export const reasonLabel = (word: string): string => rows?.get(neutral(word))?.l
 /** Codes of payments, as a filter offers them. */
 export const reasonsKnown = (): ReadonlyArray<string> => [...(rows?.keys() ?? [])]
 
-/** The code that a reader means by a label, or by the code itself in any spelling. */
+/** The code for a label that a reader typed, or for the code itself in any spelling. */
 export const reasonOf = (text: string): string => {
   const asked = text.trim().toLowerCase()
   return reasonsKnown().find((word) => reasonLabel(word).toLowerCase() === asked) ?? asked.replace(/[^a-z0-9]+/g, "_")
 }
 
-/** A code as people read it. */
+/** A code as a sentence. */
 export const reasonText = (word: string): string => sentenceOf(word) ?? wordsOf(word)
 
-/** A sentence with its code; in a list a few words, with the sentence as their title. */
+/** A sentence with its code. In a list, a few words with the sentence as their title. */
 export const Reason = (props: { readonly word: string | undefined; readonly isShort?: boolean }): VNode<any> | null => {
   const { isShort, word } = props
   if (word === undefined) return null

@@ -1,6 +1,7 @@
-// The page at `/receipts`: checks a kept receipt in this browser, by the published scripts that run elsewhere as well
-// (`/examples/receipts/verify.mjs`). What is pasted leaves the browser nowhere; only this facilitator's own DID
-// document is requested. A receipt of another one, or a seller's, is checked by a document that is pasted beside it.
+// The page at `/receipts`: checks a receipt in this browser, with the published scripts that also run elsewhere
+// (`/examples/receipts/verify.mjs`). A pasted receipt stays in the browser. For a pasted hash, the page requests the
+// receipt from this facilitator. It requests only this facilitator's own DID document. For a receipt of another
+// facilitator, or of a seller, the reader pastes the DID document too.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { checkKept, issuerOf, openDelivery, outcomeOf, readKept } from "../../../examples/receipts/check.mjs"
@@ -8,7 +9,7 @@ import { ask, useAsked } from "./ask.ts"
 import { count, stroops } from "./format.ts"
 import { Bar, type Child, draw, Foot, Moment, Notice, Panel, written } from "./parts.ts"
 
-/** Characters of a pasted text; a receipt with its proof has a few thousand. */
+/** Maximum characters of a pasted text. A receipt with its proof has a few thousand. */
 const textMax = 100_000
 
 interface Pasted {
@@ -37,7 +38,7 @@ const explained: Readonly<Record<string, string>> = {
   MISMATCH: "the seller's receipt is of another payment"
 }
 
-/** The document of the issuer: pasted, or this facilitator's own. */
+/** The issuer's DID document: pasted, or this facilitator's own. */
 const documentOf = async (issuer: string, pasted: string): Promise<any> => {
   if (pasted.trim() !== "") return JSON.parse(pasted)
   const own = await ask<any>("/.well-known/did.json")
@@ -46,7 +47,7 @@ const documentOf = async (issuer: string, pasted: string): Promise<any> => {
   return own.body
 }
 
-/** A transaction's hash is replaced by the facilitator's receipt of that transaction. */
+/** Replaces a transaction's hash with the facilitator's receipt of that transaction. */
 const receiptOf = async (text: string): Promise<string> => {
   const hash = text.trim().replace(/^0x/i, "").toLowerCase()
   if (!/^[0-9a-f]{64}$/.test(hash)) return text.slice(0, textMax)
@@ -76,7 +77,7 @@ const check = async ({ did, receipt, sellerDid }: Pasted): Promise<Verdict> => {
   return { outcome: await outcomeOf(claims, delivery), checks: [`${key.id} signed it.`, proof, ...delivered], claims }
 }
 
-/** Claims by what they are; their names are those of the receipt. */
+/** Labels of the claims, by their names in the receipt. */
 const claimLabels: Readonly<Record<string, string>> = {
   v: "Version",
   iss: "Signed by",
@@ -162,7 +163,7 @@ const FileInput = ({ onText }: { readonly onText: (text: string) => void }): VNo
     })
   )
 
-/** The hash of the newest settled payment that this browser may read; nothing where it may read none. */
+/** Offers the hash of the newest settled payment that this browser may read. Hidden if there is none. */
 const Sample = ({ onText }: { readonly onText: (text: string) => void }): VNode<any> | null => {
   const asked = useAsked<{ readonly items: ReadonlyArray<{ readonly transaction_hash: string }> }>(
     "/analytics/v1/settlements?status=success&limit=1"

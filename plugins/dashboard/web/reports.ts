@@ -1,5 +1,5 @@
-// Types of the answers that the pages show: those of the client, which are generated from /openapi.json, by the names
-// that the pages use.
+// Types of the responses that the pages show. They are the client's types, generated from /openapi.json, under the
+// names that the pages use.
 import type * as Client from "../../../examples/client/types.ts"
 
 export type {

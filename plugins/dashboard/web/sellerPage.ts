@@ -1,6 +1,6 @@
 // The page at `/seller`: a seller's own sales, refusals with their reasons, its listings, and on the local ledger a
-// demonstration payment. Sign-in is by a seller's key, or by the paid account; without keys it is for this machine
-// alone, as the stream is.
+// demonstration payment. Sign-in is by a seller's key, or by the paid account. Without keys, the page and its stream
+// are for this machine only.
 import { h, type VNode } from "preact"
 import { AccountBar, type AccountShown, AccountSignIn, useAccount } from "./account.ts"
 import { useAsked } from "./ask.ts"
@@ -18,7 +18,7 @@ interface About {
   readonly assets: ReadonlyArray<AssetShown>
 }
 
-/** How to sell, before what is sold. */
+/** Instructions for sellers, shown above the sales. */
 const HowTo = (): VNode<any> =>
   h(
     Panel,
@@ -66,7 +66,7 @@ const Content = (props: { readonly session: Session; readonly account: AccountSh
           "div",
           { class: "grid" },
           isKnown ? null : h(ListingView, {}),
-          // Without keys every caller is the same one: its stream has all sales, and no seller's own.
+          // Without keys all callers share one identity, so the stream would show all sales instead of one seller's.
           session.role === "caller" ? h(SalesView, { assets }) : null,
           isKnown ? null : h(SignIns, { session }),
           h(AccountView, {}),

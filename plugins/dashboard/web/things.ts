@@ -1,5 +1,5 @@
-// Things that have a page: transactions, accounts, contracts, resources, origins and keys. Each is a link to its page
-// with a button that copies the whole of it, and a link to the network's explorer where there is one.
+// Entities with a page: transactions, accounts, contracts, resources, origins and keys. Each is a link to its page,
+// with a button that copies the full id, and a link to the network's explorer if there is one.
 import { h, type VNode } from "preact"
 import { useEffect, useState } from "preact/hooks"
 import { useFacts } from "./about.ts"
@@ -27,7 +27,7 @@ const nouns: Readonly<Record<Kind, string>> = {
   key: "key label"
 }
 
-/** Copies a text; it says so for a moment. */
+/** A button that copies a text and shows "Copied" for a moment. */
 export const Copy = (props: {
   readonly text: string
   readonly noun: string
@@ -78,7 +78,7 @@ const Explorer = (props: { readonly kind: Kind; readonly id: string; readonly in
   )
 }
 
-/** A caller as people name it: a key by its label, one without a key by its address. */
+/** Readable name of a caller: a key by its label, a caller without a key by its address. */
 export const keyName = (principal: string): string => principal.replace(/^key:/, "").replace(/^ip:/, "Address ")
 
 /** Copies the full text in place of the selected ends. */
@@ -87,16 +87,19 @@ const copyWhole = (text: string) => (event: ClipboardEvent) => {
   event.preventDefault()
 }
 
-/** `whole` on a page of its own; else shortened, and its tools are outside the order of the tab key. */
+/**
+ * With `whole`, shows the full id, as on its own page. Otherwise shortens it and takes its buttons out of the tab
+ * order.
+ */
 export const Thing = (props: {
   readonly kind: Kind
   readonly id: string
-  /** Shown in place of the id. */
+  /** Text to show instead of the id. */
   readonly text?: string
-  /** Leads elsewhere than to the operator's page; null nowhere, where the reader has no page of it. */
+  /** Link target instead of the operator's page. Null for no link, if the reader has no page for it. */
   readonly href?: string | null
   readonly whole?: boolean
-  /** What is copied, when that is not the id. */
+  /** Text that the button copies instead of the id. */
   readonly copies?: string
 }): VNode<any> => {
   const { href, id, kind, text, whole } = props

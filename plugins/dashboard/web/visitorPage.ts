@@ -1,4 +1,4 @@
-// The public page at `/`: what this facilitator is, accepted payments, its health, and the catalog.
+// The public page at `/`: identity, accepted payments and health of this facilitator, and the catalog.
 import { h, type VNode } from "preact"
 import { useAsked } from "./ask.ts"
 import { Find } from "./Find.ts"
@@ -36,7 +36,7 @@ interface Ready {
   }
 }
 
-/** The configured limit; without one the settings hold the largest number. */
+/** The configured limit. Without one, the settings contain the largest number, which is left out. */
 const limitOf = ({ decimals, max_payment, symbol }: About["assets"][number]): ReadonlyArray<string> =>
   max_payment.length > 30 ? [] : [`at most ${decimal(max_payment, decimals)} ${symbol} a payment`]
 

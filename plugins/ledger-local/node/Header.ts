@@ -12,7 +12,7 @@ export const ZERO_HASH = new Uint8Array(32)
 export const TOTAL_STROOPS = 50_001_806_812_0000000n
 
 /** The parts of a header: a ledger without its hash, transactions and evictions. */
-export type HeaderParts = Omit<LedgerRecord, "hash" | "transactions" | "evicted">
+type HeaderParts = Omit<LedgerRecord, "hash" | "transactions" | "evicted">
 
 export const headerOf = (settings: NetworkSettings, parts: HeaderParts): LedgerHeader => ({
   ledgerVersion: settings.protocolVersion,

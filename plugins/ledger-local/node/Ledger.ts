@@ -65,7 +65,7 @@ export interface LedgerImage extends LedgerState {
   readonly past: ReadonlyArray<ClosedLedger>
 }
 
-export type SendStatus = "PENDING" | "DUPLICATE" | "TRY_AGAIN_LATER" | "ERROR"
+type SendStatus = "PENDING" | "DUPLICATE" | "TRY_AGAIN_LATER" | "ERROR"
 
 export interface SendAnswer {
   readonly status: SendStatus

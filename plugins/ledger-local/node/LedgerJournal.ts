@@ -22,7 +22,7 @@ import type { ClosedLedger, Ledger, LedgerState } from "./Ledger.ts"
 import { privateFolder } from "./privateFolder.ts"
 
 /** Journal lines after which a snapshot is due. */
-export const JOURNAL_LINES_MAX = 20_000
+const JOURNAL_LINES_MAX = 20_000
 /**
  * Bytes after which one is due, when the snapshot is not larger: a snapshot holds the history too, and writing a large
  * one again for every few lines would keep a busy ledger from closing.
@@ -45,7 +45,7 @@ export interface LedgerJournal {
   readonly compact: (ledger: Ledger) => Effect.Effect<void>
 }
 
-export interface JournalOptions {
+interface JournalOptions {
   /** Lines after which a snapshot is due. */
   readonly linesMax?: number | undefined
   /** Drops everything after a damaged or missing part, and keeps it in a backup file; otherwise damage is refused. */

@@ -8,11 +8,11 @@ import type { Frame } from "../transaction/Frame.ts"
 /** Ledgers a transaction may wait before it is dropped. */
 export const PENDING_LEDGERS_MAX = 4
 /** Ledgers for which a dropped envelope is refused. */
-export const BAN_LEDGERS = 10
+const BAN_LEDGERS = 10
 /** How much more a replacement must bid. */
-export const REPLACEMENT_FACTOR = 10n
-/** Transactions waiting at most; more are asked to come again. */
-export const QUEUE_MAX = 5_000
+const REPLACEMENT_FACTOR = 10n
+/** Maximum waiting transactions; others are asked to retry. */
+const QUEUE_MAX = 5_000
 
 interface QueueEntry {
   readonly frame: Frame
@@ -102,7 +102,7 @@ export class Queue {
     return this.#bans.some((hashes) => hashes.has(frame.fullHash))
   }
 
-  /** Everything that waits, the highest bid per operation first, then the earliest. */
+  /** All waiting transactions, the highest bid per operation first, then the earliest. */
   candidates(): ReadonlyArray<Frame> {
     return [...this.#waiting.values()]
       .sort((a, b) => compareBids(b.frame, a.frame) || a.arrival - b.arrival)
@@ -114,8 +114,8 @@ export class Queue {
   }
 
   /**
-   * After a ledger: removes the applied transactions and those that became impossible; ages all others, except those
-   * deferred for lack of time.
+   * After a ledger: removes the applied transactions and all others that became impossible; ages the rest, except
+   * transactions deferred for lack of time.
    */
   ledgerClosed(applied: ReadonlyArray<Frame>, deferred: ReadonlyArray<Frame> = []): void {
     const isDeferred = new Set(deferred)
@@ -137,7 +137,9 @@ export class Queue {
     return this.#roles.get(name(payer))?.promisedStroops ?? 0n
   }
 
-  /** The network keeps two queues and takes no source that is in the other one, as source or as payer. */
+  /**
+   * The network keeps two queues. It refuses a transaction if its source is in the other queue, as source or as payer.
+   */
   #isBusyElsewhere(frame: Frame): boolean {
     const role = this.#roles.get(name(frame.source))
     return role !== undefined && role[frame.isSoroban ? "classic" : "soroban"] > 0
@@ -149,7 +151,7 @@ const isDuplicate = (old: Frame, frame: Frame): boolean =>
     ? old.fullHash === frame.fullHash
     : old.isFeeBump && old.innerFullHash === frame.fullHash
 
-/** The least full fee by which `frame` may replace `old`. */
+/** The minimum full fee for `frame` to replace `old`. */
 const leastReplacementFee = (old: Frame, frame: Frame): bigint => {
   const bid = old.inclusionFeeStroops * BigInt(frame.feeOperations) * REPLACEMENT_FACTOR
   const per = BigInt(old.feeOperations)
@@ -157,7 +159,7 @@ const leastReplacementFee = (old: Frame, frame: Frame): bigint => {
 }
 
 /** By inclusion fee per operation. */
-export const compareBids = (a: Frame, b: Frame): number => {
+const compareBids = (a: Frame, b: Frame): number => {
   const difference = a.inclusionFeeStroops * BigInt(b.feeOperations) - b.inclusionFeeStroops * BigInt(a.feeOperations)
   return difference < 0n ? -1 : difference > 0n ? 1 : 0
 }

@@ -7,7 +7,7 @@ import * as Base64 from "effect/encoding/Base64"
 import { toHex } from "./text.ts"
 import { privateFolder } from "./privateFolder.ts"
 
-export interface Certificate {
+interface Certificate {
   readonly key: string
   readonly cert: string
   /** The file that a client must trust. */

@@ -13,12 +13,12 @@ import { seal, TOTAL_STROOPS, ZERO_HASH } from "./Header.ts"
 import { emptyHashes } from "./transactionSet.ts"
 import type { LedgerState } from "./Ledger.ts"
 
-export const GENESIS_SEQUENCE = 1_000
+const GENESIS_SEQUENCE = 1_000
 /** The friendbot can fund a few million accounts. */
 const FRIENDBOT_STROOPS = 40_000_000_000_0000000n
 const ISSUER_STROOPS = 10_000_0000000n
 
-export interface GenesisInput {
+interface GenesisInput {
   readonly crypto: EngineCrypto
   readonly networkId: Uint8Array
   readonly settings: NetworkSettings

@@ -1,5 +1,5 @@
 // Restricts the ledger's folder to its user: no other user of the machine may read its content, which includes the key
-// of the HTTPS listener. An existing folder is restricted too, whatever its permissions.
+// of the HTTPS listener. An existing folder is restricted as well, regardless of its permissions.
 import { Effect, FileSystem } from "effect"
 
 const folderMode = 0o700

@@ -3,7 +3,7 @@
 // latter in one stage and one cluster. It is built from the received envelopes' bytes.
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 
-/** The transactions of one phase, in the order in which they apply. */
+/** The transactions of one phase, in apply order. */
 export interface Phase {
   readonly envelopes: ReadonlyArray<Uint8Array>
   /** Stroops per operation that the whole phase pays. */

@@ -5,7 +5,7 @@ import type { LedgerRecord } from "../node/History.ts"
 import type { Ledger } from "../node/Ledger.ts"
 import { RpcCode, RpcError } from "./RpcError.ts"
 
-export interface NetworkFacts {
+interface NetworkFacts {
   readonly passphrase: string
   /** The friendbot's address; absent without a friendbot. */
   readonly friendbotUrl: string | undefined

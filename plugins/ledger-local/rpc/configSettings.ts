@@ -1,6 +1,6 @@
-// The network's configuration entries, as `getLedgerEntries` returns them, built from this ledger's settings. So the
-// fees, limits and lifetimes that a client reads are those that apply to it. Only transactions and instructions bound a
-// whole ledger here. Parameters of memory, of consensus and of eviction are not used here and are absent.
+// The network's configuration entries, as `getLedgerEntries` returns them, built from this ledger's settings. So a
+// client reads the fees, limits and lifetimes that really apply. Only transactions and instructions limit a whole
+// ledger here. Parameters of memory, of consensus and of eviction are not used here and are absent.
 import { cpuCosts } from "../engine/state/cpuCosts.ts"
 import type { ConfigSettingEntry } from "../engine/xdr/Xdr.ts"
 import { fromLatin1 } from "../engine/xdr/Xdr.ts"

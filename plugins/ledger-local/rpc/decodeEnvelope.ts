@@ -3,7 +3,7 @@ import { codec, type TransactionEnvelope } from "../engine/xdr/Xdr.ts"
 import { fromBase64 } from "../node/text.ts"
 
 /** Decoded size of an envelope at most. */
-export const ENVELOPE_BYTES_MAX = 1 << 20
+const ENVELOPE_BYTES_MAX = 1 << 20
 
 /** The envelope with its bytes, or nothing when it is not one. */
 export const decodeEnvelope = (

@@ -15,7 +15,7 @@ import { rangeFields, type View } from "./View.ts"
 const EVENTS_DEFAULT = 100
 const EVENTS_MAX = 10_000
 /** Maximum number of ledgers one request may scan. */
-export const SCAN_LEDGERS_MAX = 10_000
+const SCAN_LEDGERS_MAX = 10_000
 const FILTERS_MAX = 5
 const CONTRACTS_MAX = 5
 const TOPICS_MAX = 5

@@ -14,7 +14,7 @@ import type { View } from "./View.ts"
 
 export const KEYS_MAX = 200
 /** A key's XDR may have this many bytes. */
-export const KEY_BYTES_MAX = 16_384
+const KEY_BYTES_MAX = 16_384
 
 const decodeKey = (value: unknown, index: number): LedgerKey => {
   try {

@@ -7,7 +7,7 @@ import { RpcCode, RpcError } from "./RpcError.ts"
 import { rangeFields, type View } from "./View.ts"
 
 /** The version this RPC answers as; its answers follow that release's shapes. */
-export const RPC_VERSION = "28.0.0"
+const RPC_VERSION = "28.0.0"
 
 /** Seconds, and intervals, without a new ledger after which a node reports itself unhealthy; the larger counts. */
 const LATENCY_MAX_SECONDS = 30n

@@ -1,5 +1,4 @@
-// A closed ledger in the form in which a node streams it: header, transaction set, results and meta. Built on request
-// from the history.
+// A closed ledger as a node streams it: header, transaction set, results and meta. Built on request from the history.
 import { keyOfString } from "../engine/state/LedgerKeys.ts"
 import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
 import { changesOf } from "../node/changesBytes.ts"

@@ -76,7 +76,7 @@ export const paddedSize = (body: OperationBody, footprint: LedgerFootprint): num
 export const paddedInstructions = (instructions: number, leeway: number): number =>
   Math.max(instructions + Math.max(INSTRUCTIONS_ADDED, leeway), Math.floor(instructions * 1.04))
 
-export interface CostInput {
+interface CostInput {
   readonly settings: NetworkSettings
   readonly ledgerSeq: number
   readonly body: OperationBody

@@ -19,7 +19,7 @@ import {
 import { accountOf } from "./Frame.ts"
 import type { ClaimableBalanceId, ClaimAtom, ClaimLiquidityAtom, Memo, MuxedAccount, TransactionEvent } from "./Wire.ts"
 
-export interface EventSettings {
+interface EventSettings {
   readonly crypto: EngineCrypto
   readonly networkId: Uint8Array
   readonly classicEvents: boolean
@@ -67,7 +67,7 @@ const memoValue = (memo: Memo): ScVal | undefined => {
 }
 
 /** The holder of an asset: an account, a claimable balance or a liquidity pool. */
-export type Party = MuxedAccount | Extract<ScAddress, { type: 3 | 4 }>
+type Party = MuxedAccount | Extract<ScAddress, { type: 3 | 4 }>
 
 export const balanceParty = (claimableBalanceId: ClaimableBalanceId): Party => ({ type: 3, claimableBalanceId })
 

@@ -45,7 +45,7 @@ export interface LedgerContext {
 }
 
 /** Numbers for new offers, each used once. */
-export interface OfferIds {
+interface OfferIds {
   last: bigint
 }
 

@@ -89,7 +89,7 @@ export class SignatureChecker {
 const payloadHint = (payload: Uint8Array): Uint8Array => hintOf(payload)
 
 /** An account's signers with its master key, when that has weight. */
-export const accountSigners = (account: AccountEntry): ReadonlyArray<Signer> => {
+const accountSigners = (account: AccountEntry): ReadonlyArray<Signer> => {
   const master = account.thresholds[0]!
   return master === 0
     ? account.signers

@@ -102,7 +102,7 @@ const sameEntry = (a: LedgerEntry, b: LedgerEntry): boolean =>
   equalBytes(codec.LedgerEntry.encode(a), codec.LedgerEntry.encode(b))
 
 /** A store's own changes against its parent. Entries that came and went inside are not seen. */
-export const ledgerChanges = (
+const ledgerChanges = (
   store: Store,
   restored: ReadonlyMap<KeyString, RestoredEntry> = new Map()
 ): Array<LedgerEntryChange> => {

@@ -64,7 +64,7 @@ export interface Applied {
 const INNER_FEE_ZERO_SINCE = 25
 
 /** The price per operation for a ledger's transactions; undefined means the whole bid. */
-export type InclusionBaseFee = bigint | undefined
+type InclusionBaseFee = bigint | undefined
 
 /** Phase 1: takes the fee, at most the payer's balance. */
 export const chargeFee = (

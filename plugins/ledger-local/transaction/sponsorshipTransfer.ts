@@ -9,7 +9,7 @@ import type { SignerKey } from "./Wire.ts"
 import { compareSignerKeys } from "./signerKeys.ts"
 
 /** Reasons for a refused transfer, in addition to a new payer's lack of funds. */
-export type Handover = ReserveOutcome | "notSponsor" | "onlyTransferable"
+type Handover = ReserveOutcome | "notSponsor" | "onlyTransferable"
 
 interface Reserve {
   /** The payer without a sponsor; absent for a claimable balance. */

@@ -26,16 +26,16 @@ import {
 } from "./Wire.ts"
 
 /** How far a transaction got. From `sequence` on its sequence number is consumed when it is applied. */
-export type ValidationStage = "nothing" | "sequence" | "auth" | "valid"
+type ValidationStage = "nothing" | "sequence" | "auth" | "valid"
 
-export interface ValidationResult {
+interface ValidationResult {
   readonly reached: ValidationStage
   /** The failure; undefined when valid. */
   readonly code: TxErrorCode | undefined
   readonly diagnostics: ReadonlyArray<DiagnosticEvent>
 }
 
-export interface CheckOptions {
+interface CheckOptions {
   readonly applying: boolean
   /** False for the inner transaction of a fee bump. */
   readonly chargeFee: boolean
@@ -225,7 +225,7 @@ export const operationAuthProblem = (
 }
 
 /** The refusal of an operation, with the node's diagnostic. */
-export interface OperationProblem {
+interface OperationProblem {
   readonly result: OperationResult
   readonly diagnostics: ReadonlyArray<DiagnosticEvent>
 }

@@ -63,7 +63,7 @@ export interface PaidAnswer {
   readonly isContent: boolean
   /** The answer is itself a failure: a status from 300 on, or an error of the tool. */
   readonly isFailure?: boolean
-  /** The answer broke off or did not end in time. Sending the same payment again may bring the rest. */
+  /** The answer was cut off or did not end in time. Sending the same payment again may return the rest. */
   readonly isPart?: boolean
   /** Why, if for another reason. */
   readonly why?: string | undefined
@@ -87,7 +87,7 @@ export interface Seller {
   readonly close: Effect.Effect<void>
 }
 
-/** A signed payment whose result is not delivered yet. */
+/** A signed payment with an undelivered result. */
 export interface OpenPayment {
   readonly identifier: string
   readonly payment: Fields
@@ -100,7 +100,7 @@ export interface OpenPayment {
   readonly replaces: ReadonlyArray<string>
 }
 
-/** A voucher of a payment channel whose result is not delivered yet. The ledger does not decide its outcome. */
+/** A voucher of a payment channel with an undelivered result. The ledger does not decide its outcome. */
 export type OpenVoucher = Omit<OpenPayment, "authorization" | "moves">
 
 /**

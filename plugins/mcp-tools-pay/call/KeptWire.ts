@@ -43,7 +43,7 @@ const Payment = Schema.fromJsonString(
     }),
     /** Earlier payments of this invocation that were signed and released. */
     replaces: Schema.Array(text),
-    /** Where a deposit's money goes. */
+    /** The destination of a deposit. */
     moves: Schema.optionalKey(Schema.Struct({ asset: text, payTo: text, amount: Schema.BigIntFromString }))
   })
 )
@@ -96,7 +96,10 @@ export const decodeKeptPayment = (text: string, reservation: Reservation): OpenP
   return read === undefined || authorization === undefined ? undefined : { ...read, authorization }
 }
 
-/** The voucher of this reservation, which has no authorization on the ledger; undefined when it does not decode. */
+/**
+ * The voucher of this reservation, which does not use an authorization on the ledger; undefined when it does not
+ * decode.
+ */
 export const decodeKeptVoucher = (text: string, reservation: Reservation): OpenVoucher | undefined =>
   reservation.authorization === undefined ? decoded(text, reservation) : undefined
 

@@ -1,4 +1,4 @@
-// Single flight per invocation in this process: an identical call waits for the one being paid for and shares its
+// Single flight per invocation in this process: an identical call waits for the payment in progress and shares its
 // result.
 import { Context, Deferred, Effect, Layer } from "effect"
 import type { ToolError } from "../../mcp-tools/contract.ts"

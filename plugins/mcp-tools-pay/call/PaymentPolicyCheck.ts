@@ -76,7 +76,7 @@ const notSettled = ({ reason: said, transaction }: SettlementClaim): PolicyResul
 }
 
 /** The ledger's evidence for a payment signed earlier. */
-export type Fate =
+type Fate =
   | { readonly _tag: "Paid"; readonly proof: PaymentProof }
   /** It can never be spent. */
   | { readonly _tag: "Dead" }

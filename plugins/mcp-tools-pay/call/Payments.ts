@@ -28,20 +28,20 @@ import { type Purchase, reserve, sign } from "./signPurchase.ts"
 const elsewhereMillis = 10_000
 const elsewherePolls = Schedule.spaced("250 millis")
 
-export interface ExistingOpenPayment {
+interface ExistingOpenPayment {
   readonly _tag: "Open"
   readonly open: OpenPayment
   readonly reservation: Reservation
 }
 
 /** A voucher that was sent and whose outcome is not known. */
-export interface ExistingVoucher {
+interface ExistingVoucher {
   readonly _tag: "Voucher"
   readonly voucher: OpenVoucher
   readonly reservation: Reservation
 }
 
-export type PaymentState =
+type PaymentState =
   /**
    * `made`: how often the call was paid for before; `released`: the payments among these that were signed and never
    * spent.

@@ -2,11 +2,11 @@
 import { Schema } from "effect"
 
 /**
- * Kept short, because a schema of each member would be most of what an agent reads of the tool. Besides the named
- * members a receipt has paymentIdentifier, ref, versionHash, network, scheme, asset, payTo, authorizedAmount; `source`:
- * the seller named the transaction, or we found it on the ledger; `sellerReceiptFaults`: mismatches in the seller's own
- * receipt; and `replaces`: earlier payments of the call, proven dead. The last two are lists; the transaction may be
- * null.
+ * Kept short, because a schema of every member would be most of the tool's description for an agent. Besides the
+ * members below, a receipt has paymentIdentifier, ref, versionHash, network, scheme, asset, payTo, authorizedAmount;
+ * `source`: the seller named the transaction, or we found it on the ledger; `sellerReceiptFaults`: mismatches in the
+ * seller's own receipt; and `replaces`: earlier payments of the call, proven dead. The last two are lists; the
+ * transaction may be null.
  */
 const Receipt = Schema.NullOr(
   Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Null, Schema.Array(Schema.String)]))

@@ -45,8 +45,8 @@ export class PayingPolicy extends Context.Service<
 }
 
 /**
- * A recipient must be written as the address whose balance grows. A muxed address is a second name of an account, and
- * neither the rules nor the limits of the account would match it.
+ * True if the recipient is written as the address that receives the balance. A muxed address is a second name of an
+ * account, and neither the rules nor the limits of the account would match it.
  */
 const isPaidByName = ({ payTo }: PaymentOption): boolean =>
   StrKey.isValidEd25519PublicKey(payTo) || StrKey.isValidContract(payTo)

@@ -47,7 +47,7 @@ const typed = (query: Readonly<Record<string, string>>, schema: Fields): Fields 
     })
   )
 
-export interface GivenInput {
+interface GivenInput {
   readonly query?: Readonly<Record<string, string>>
   readonly pathParameters?: Readonly<Record<string, string>>
   readonly json?: unknown

@@ -121,7 +121,7 @@ export const keptOf = (open: OpenPayment, { content, settlement }: PaidAnswer): 
   ...(settlement?.receipt === undefined ? {} : { receipt: settlement.receipt })
 })
 
-/** The stored content; undefined if there is none. */
+/** The stored content; otherwise undefined. */
 export const contentOf = Effect.fnUntraced(function* (
   { identifier }: Pick<OpenPayment, "identifier">,
   sealed: string | undefined
@@ -131,7 +131,7 @@ export const contentOf = Effect.fnUntraced(function* (
   return text === undefined ? undefined : decodeKeptContent(text)
 })
 
-/** For stored content whose payment is on the ledger. */
+/** The proof for stored content after the ledger has shown its payment. */
 export const provenOf = ({ misfits, named }: KeptContent, transaction: string | undefined): Proof => ({
   status: "settled",
   transaction,

@@ -9,7 +9,7 @@ import { isFields } from "../seller/SellerWire.ts"
 
 export const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const
 
-export interface HttpGiven {
+interface HttpGiven {
   readonly method?: (typeof methods)[number]
   readonly pathParameters?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
@@ -18,7 +18,7 @@ export interface HttpGiven {
   readonly text?: string
 }
 
-export interface HttpBounds {
+interface HttpBounds {
   /** In lower case. */
   readonly requestHeaders: ReadonlyArray<string>
   readonly requestBytesMax: number

@@ -10,7 +10,7 @@ import type { Invocation, Output, Seller } from "./Invocation.ts"
 import { Payments } from "./Payments.ts"
 
 /** A seller's answer to the call without payment. */
-export type SellerAnswer =
+type SellerAnswer =
   | { readonly free: Output }
   | {
       readonly free?: undefined

@@ -1,5 +1,5 @@
 // Shared first steps of every purchase: the agent's limits on the terms, the catalog's current version, and the refusal
-// of a seller whose terms differ.
+// of a seller with different terms.
 import { Effect, Schema } from "effect"
 import {
   canonicalOrigin,
@@ -92,7 +92,7 @@ export const currentResource = Effect.fnUntraced(function* (ref: string, expecte
   }
 })
 
-/** The terms to pay, if the seller asks for exactly what the catalog lists. */
+/** The terms to pay, if the seller's demand equals the catalog's listing. */
 export const agreedOption = (compared: TermsComparison) =>
   compared._tag === "Differs"
     ? toolError("RESOURCE_CHANGED", "the seller's terms differ from the catalog's", {

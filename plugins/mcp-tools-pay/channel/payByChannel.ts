@@ -47,7 +47,7 @@ const noteSent = Effect.fnUntraced(function* ({ channelId }: AgentChannel, max: 
   return totals
 })
 
-/** Counts a voucher whose call was paid or has an unknown outcome. */
+/** Counts a voucher if its call was paid or has an unknown outcome. */
 const noteCounted = Effect.fnUntraced(function* (channelId: string, max: bigint) {
   const store = yield* BudgetStore
   yield* store.totals(channelId).pipe(
@@ -238,7 +238,7 @@ const unresolved = (identifier: string) =>
     { paymentIdentifier: identifier }
   )
 
-/** Payments of the channel's open calls, as they were sent. */
+/** The sent payments of the channel's open calls. */
 const openCalls = Effect.fnUntraced(
   function* ({ channelId }: AgentChannel, agent: string) {
     const store = yield* BudgetStore
@@ -293,7 +293,7 @@ const turn = Effect.fnUntraced(function* (order: Order) {
   const channels = yield* AgentChannels
   yield* resolveOpen(order)
   const before = yield* channels.balance(channel)
-  // A deposit whose answer was lost may already be in the channel.
+  // A deposit with a lost answer may already be in the channel.
   if (before.charged + amount > before.balance) doubt(channel, before.charged)
   const balance = yield* channels.balance(channel)
   channel.last = { seller, challenge: purchase.challenge, option: purchase.option }

@@ -4,7 +4,7 @@
 import { Context, type Effect } from "effect"
 import type { ToolError } from "../../mcp-tools/contract.ts"
 
-export interface SignRequest {
+interface SignRequest {
   /** XDR of the entry without a signature. */
   readonly entryXdr: Uint8Array
   /** The 32 bytes that the network verifies the signature against. */

@@ -53,7 +53,7 @@ const invocationOf = (
   })
 
 /** An authorization in a network's format: the network's protocol determines the version of the credentials. */
-export interface WrittenAuthorization extends Authorization {
+interface WrittenAuthorization extends Authorization {
   readonly protocolVersion: number
 }
 

@@ -1,7 +1,7 @@
 // The outcome of an authorization on the ledger, independent of the seller. A transaction proves a payment if it
 // succeeded, moved the amount from payer to recipient, and carries this very nonce in its envelope: an older transfer
-// of the same amount proves nothing (S215). A live nonce entry also proves it. A missing entry proves the opposite only
-// as of the last ledger in which the authorization could be spent.
+// of the same amount does not prove anything (S215). A live nonce entry also proves it. A missing entry proves the
+// opposite only as of the last ledger that could have spent the authorization.
 import { Effect, Option } from "effect"
 import { credentialsOf } from "../../../kernel/stellar/AuthEntry.ts"
 import { authOf } from "../../../kernel/stellar/ContractCall.ts"
@@ -61,7 +61,7 @@ export interface PaymentProof {
  * Searches a range of ledgers for the transaction that carries the authorization. Returns the inner hash, as
  * facilitators do.
  */
-export const carrierIn = Effect.fnUntraced(function* (
+const carrierIn = Effect.fnUntraced(function* (
   rpc: LedgerRpc["Service"],
   ledgers: { readonly fromLedger: number; readonly toLedger: number },
   authorization: Authorization
@@ -78,8 +78,8 @@ export const carrierIn = Effect.fnUntraced(function* (
 })
 
 /**
- * Finds the payment on the ledger: first by the transaction that the seller names, then by the nonce, whose entry
- * contains the ledger in which it was spent. Undefined if the node that we asked does not show it.
+ * Finds the payment on the ledger: first by the transaction that the seller reports, then by the nonce. The nonce's
+ * entry contains the ledger of its use. Undefined if the node that we asked does not show it.
  */
 export const findPayment = Effect.fn("Payer.findPayment")(function* (
   rpc: LedgerRpc["Service"],
@@ -97,7 +97,7 @@ export const findPayment = Effect.fn("Payer.findPayment")(function* (
   return { transaction: Option.getOrUndefined(found)?.transaction, isNamed: false }
 })
 
-export type AuthorizationFate = "spent" | "dead" | "alive" | "undecidable"
+type AuthorizationFate = "spent" | "dead" | "alive" | "undecidable"
 
 /** Outcome of an authorization by its nonce. `undecidable`: its nonce entry, if there was one, has expired. */
 export const fateOf = Effect.fn("Payer.fateOf")(function* (
@@ -119,8 +119,8 @@ export const fateOf = Effect.fn("Payer.fateOf")(function* (
 const scansMax = 40
 
 /**
- * The outcome of an authorization whose nonce entry has expired. Scans every ledger in which it could be spent; `Open`
- * if the node no longer has all of them.
+ * The outcome of an authorization after its nonce entry has expired. Scans every ledger that could have spent it.
+ * Returns `Open` if the node no longer has all of them.
  */
 export const lateFate = Effect.fn("Payer.lateFate")(function* (
   rpc: LedgerRpc["Service"],

@@ -30,12 +30,14 @@ export interface ApprovalStore {
    */
   readonly ask: (approval: Approval, maxAgeMillis: number) => StoreEffect<boolean>
   readonly find: (id: string, maxAgeMillis: number) => StoreEffect<Approval | undefined>
-  /** True for the one call that may ask its person about a pending request. No other call may ask during that time. */
+  /**
+   * True for a single call, which may ask its person about a pending request. No other call may ask during that time.
+   */
   readonly claim: (id: string, forMillis: number, maxAgeMillis: number) => StoreEffect<boolean>
   /** Stops showing a pending request to a client's person; it then waits for an operator. */
   readonly leave: (id: string, maxAgeMillis: number) => StoreEffect<boolean>
-  /** True for the one caller that uses an approval. */
+  /** True for the single caller that uses an approval. */
   readonly take: (id: string) => Effect.Effect<boolean>
-  /** True for the one caller that decides it; false if it is not pending. */
+  /** True for the single caller that decides it; false if it is not pending. */
   readonly decide: (id: string, state: ApprovalDecision, maxAgeMillis: number) => StoreEffect<boolean>
 }

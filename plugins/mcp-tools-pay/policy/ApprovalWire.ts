@@ -12,7 +12,10 @@ export const Bought = Schema.Struct({
   /** In the asset's units, with its symbol. */
   price: Schema.String,
   budget: Schema.String,
-  /** For a call from a payment channel: what the payment may move, where to, and what part of it comes back. */
+  /**
+   * For a call from a payment channel: the amount that the payment may move, its destination, and the part that comes
+   * back.
+   */
   moves: Schema.optionalKey(Schema.String)
 })
 export type Bought = typeof Bought.Type

@@ -1,7 +1,7 @@
 // Requests for approval, stored with the budget, so that the replicas of a tool server share them. An approval is for
-// one call of one agent on one set of terms, and the one payment that it allows uses it up: it is removed atomically
-// before anything is reserved, so one caller gets it. Requests and approvals expire. The log of decisions is in the
-// state folder of each process, one line per decision.
+// one call of one agent on one set of terms, and allows a single payment: it is removed atomically before anything is
+// reserved, so one caller gets it. Requests and approvals expire. The log of decisions is in the state folder of each
+// process, one line per decision.
 import { Context, Deferred, Effect, FileSystem, Layer, Path } from "effect"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { BudgetUnavailable } from "../budget/BudgetStore.ts"

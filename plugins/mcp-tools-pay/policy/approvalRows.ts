@@ -1,7 +1,7 @@
 // Requests for approval in the tool servers' PostgreSQL, shared by replicas: requested at one replica, decided
 // anywhere, paid at any. Each step is one statement, so if two replicas claim a request, one of them gets it. Ages use
-// the database's clock: a replica whose own clock is ahead drops no other replica's request, and one whose clock is
-// behind accepts no expired approval.
+// the database's clock. So a replica with a fast clock does not drop another replica's request, and a replica with a
+// slow clock does not accept an expired approval.
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { BudgetUnavailable } from "../budget/BudgetStore.ts"

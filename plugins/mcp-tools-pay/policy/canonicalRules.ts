@@ -1,6 +1,6 @@
-// Rewrites the operator's rules in the spelling that payments use, once, when the settings are read: origins as
-// `canonicalOrigin` writes them, recipients as the account or contract whose balance grows, assets as contract
-// addresses. A rule for a value that no payment can have would never match, so it stops the startup. Pure.
+// Rewrites the operator's rules in the spelling that payments use, once, when the settings are read: origins as in
+// `canonicalOrigin`, recipients as the account or contract that receives the balance, assets as contract addresses. A
+// rule for a value that no payment can have would never match, so it stops the startup. Pure.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect } from "effect"
 import { SettingsRefused } from "../../../kernel/config/Settings.ts"

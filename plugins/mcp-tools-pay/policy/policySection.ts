@@ -1,5 +1,5 @@
-// The operator's payment policy as data: ordered rules, of which the first match decides, and limits in addition to the
-// budget's. A rule ignores the members that it does not have.
+// The operator's payment policy as data: ordered rules and additional limits. The first matching rule decides. The
+// limits apply in addition to the budget's. A rule ignores the members that it does not have.
 import { Schema } from "effect"
 import { amount, choice, entry, integer, list, section } from "../../../kernel/config/Setting.ts"
 

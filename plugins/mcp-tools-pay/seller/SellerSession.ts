@@ -34,7 +34,7 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
 const caller = "the seller"
 const malformed = (message: string) => toolError("UPSTREAM_PROTOCOL_ERROR", message)
 
-export interface CallPayment {
+interface CallPayment {
   readonly payment: Fields
   readonly timeoutMillis: number
 }

@@ -32,7 +32,7 @@ export const eventData = (body: Uint8Array): ReadonlyArray<string> =>
     })
     .slice(-eventsMax)
 
-export type RpcAnswer = { readonly result: Fields } | { readonly errorCode: number; readonly error: Fields }
+type RpcAnswer = { readonly result: Fields } | { readonly errorCode: number; readonly error: Fields }
 
 const isIdOf = (id: number, given: unknown): boolean => given === id || given === String(id)
 

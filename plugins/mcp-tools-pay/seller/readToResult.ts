@@ -32,7 +32,7 @@ class JsonEnd {
   }
 }
 
-/** True for the chunk in which the body's JSON ends. */
+/** True for the chunk that ends the body's JSON. */
 const jsonReader = () => {
   const end = new JsonEnd()
   return (chunk: Uint8Array): boolean => chunk.some((byte) => end.next(byte))
@@ -71,7 +71,7 @@ const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
   return all
 }
 
-/** The data of the current event, in the parts in which it came. */
+/** The data of the current event, in parts as received. */
 class EventData {
   #parts: Array<Uint8Array> = []
   #end = new JsonEnd()

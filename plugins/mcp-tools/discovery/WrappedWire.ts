@@ -2,7 +2,7 @@
 // schema is just an object.
 import { Schema } from "effect"
 
-export const Wrapped = Schema.Struct({
+const Wrapped = Schema.Struct({
   resource: Schema.Record(Schema.String, Schema.Unknown).annotate({ description: "As listed." }),
   wrapper: Schema.Struct({
     ref: Schema.String,

@@ -6,7 +6,7 @@ import { unitsOf } from "../unitsOf.ts"
 import { type CanonicalResource, stateOf } from "./DiscoveryWire.ts"
 import type { WrappedResource } from "./wrapResource.ts"
 
-export interface AssetName {
+interface AssetName {
   readonly symbol: string
   readonly decimals: number
 }

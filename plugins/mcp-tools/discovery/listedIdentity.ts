@@ -1,6 +1,6 @@
-// The identity of a resolved listing in its canonical spelling, for tools that act on it. A listing whose address has
-// another spelling than the dialed and verified one is refused: otherwise the agent would compare, and the operator's
-// rules would decide on, an address that differs from the one we connect to.
+// The identity of a resolved listing in its canonical spelling, for tools that act on it. If the listing's address is
+// spelled differently from the dialed and verified address, it is refused. Otherwise the agent and the operator's rules
+// would decide about an address that differs from the dialed one.
 import { Effect } from "effect"
 import { isCanonicalUrl } from "../canonicalOrigin.ts"
 import type { Identity } from "../Reference.ts"

@@ -6,7 +6,7 @@ import { Config, type ConfigValues } from "../Config.ts"
 import { encodeReference } from "../Reference.ts"
 import { type CanonicalResource, identityOf, stateOf, versionHashOf } from "./DiscoveryWire.ts"
 
-export interface Wrapper {
+interface Wrapper {
   readonly ref: string
   readonly versionHash: string
   readonly provenance: "seller_declared"
@@ -19,7 +19,7 @@ export interface WrappedResource {
   readonly wrapper: Wrapper
 }
 
-export interface WrapOptions {
+interface WrapOptions {
   readonly expectedVersionHash?: string | undefined
   /** It is only one of the nearest results; no resource clearly answers the query. */
   readonly isNearestOnly?: boolean

@@ -32,7 +32,7 @@ export const badRequest = (status: number, refused: Refused) => json(errorOf(ref
  * machine. A browser may have been tricked into resolving another name to this machine (DNS rebinding); this is
  * impossible for an IP address.
  */
-export const isAnsweredHost = (
+const isAnsweredHost = (
   header: string | undefined,
   boundHost: string,
   allowedHosts: ReadonlyArray<string>

@@ -66,7 +66,7 @@ const asks = ({ inputResponses }: Requested): Required<Pick<Caller, "ask" | "isA
 })
 
 /** A conversation; in the era without sessions, one request. */
-export interface Conversation extends Pick<Caller, "principal" | "session"> {
+interface Conversation extends Pick<Caller, "principal" | "session"> {
   /** Identifies the request in addition to its id, if other requests of the session may have the same id. */
   readonly exchange?: string | undefined
 }

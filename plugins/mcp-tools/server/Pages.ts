@@ -29,7 +29,7 @@ const encoder = new TextEncoder()
 const isLongerEscaped = (text: string, max: number): boolean => encoder.encode(JSON.stringify(text)).length > max
 
 /** The end of a page that begins at `from`: within the byte limit, and not inside a surrogate pair. */
-export const pageEnd = (text: string, from: number, bytesMax: number): number => {
+const pageEnd = (text: string, from: number, bytesMax: number): number => {
   let [fits, above] = [from + 1, Math.min(text.length, from + bytesMax) + 1]
   while (above - fits > 1) {
     const middle = Math.floor((fits + above) / 2)
@@ -51,8 +51,8 @@ export class Pages extends Context.Service<
   Pages,
   {
     /**
-     * Stores an answer and returns the address of its first page. `id`: identifier of the payment, whose answer is
-     * stored once.
+     * Stores an answer and returns the address of its first page. `id` identifies the payment, so that its answer is
+     * stored only once.
      */
     readonly put: (principal: string, text: string, id: string | undefined) => Effect.Effect<string>
     readonly read: (principal: string, uri: string) => Effect.Effect<Page | undefined>

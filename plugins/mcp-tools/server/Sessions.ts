@@ -27,7 +27,7 @@ interface Held<T> extends Session<T> {
 export type Capacity = { readonly isFree: true } | { readonly isFree: false; readonly retryAfterSeconds: number }
 
 /** The sessions of one transport. */
-export interface SessionTable<T> {
+interface SessionTable<T> {
   /** Makes room for one more session of this caller. A caller at its limit loses its own oldest idle session. */
   readonly makeRoom: (principal: string) => Effect.Effect<Capacity>
   readonly newId: () => string

@@ -44,7 +44,7 @@ const isBounded = (message: JSONRPCMessage): boolean => {
   return token === undefined || isId(token)
 }
 
-/** The id of a refused message or of a value that is not a message; null if it is missing. */
+/** The id of a refused message or of any other value; null if it is missing. */
 const idIn = (value: unknown): RequestId | null => {
   const id = typeof value === "object" && value !== null ? (value as { readonly id?: unknown }).id : undefined
   return isId(id) ? id : null
@@ -80,8 +80,8 @@ export const readMessages = (value: unknown, revision: string | undefined): Rece
 export const inexactMeta = "tollkeeper/inexact"
 
 /**
- * Adds that description to a tool call whose arguments were changed by parsing, for example by a number that a double
- * cannot represent. The intended value is lost, so the call is refused.
+ * Adds that description to a tool call if parsing has changed its arguments, for example a number that a double cannot
+ * represent. The intended value is lost, so the call is refused.
  */
 export const withInexact = (text: string, value: unknown): unknown => {
   if (inexactIn(text) === undefined) return value
@@ -105,7 +105,7 @@ export const isNotification = (value: unknown): boolean => {
   return jsonrpc === "2.0" && typeof method === "string"
 }
 
-/** Refuses a text that is not JSON or exceeds a bound; undefined for a notification, which is never answered. */
+/** Refuses text that is invalid JSON or exceeds a bound. Undefined for a notification, which is never answered. */
 export const refusedText = (text: string, reason: string): Refused | undefined => {
   let value: unknown
   try {

@@ -1,6 +1,6 @@
 // Streamable HTTP at `/mcp`: the official transports of both eras behind our own admission control. A session begins
 // with `initialize`, is identified by `Mcp-Session-Id` from then on, and ends with DELETE or by timeout (S182, S183). A
-// request in the envelope of 2026-07-28 has no session.
+// request in the envelope of 2026-07-28 does not belong to a session.
 import { isInitializeRequest, type JSONRPCMessage } from "@modelcontextprotocol/server"
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -103,7 +103,7 @@ export const addStreamableRoutes = Effect.gen(function* () {
     const server = yield* connect(transport, { principal, session: id })
     yield* sessions.add({ id, principal, server, transport })
     const response = yield* hand(transport, request, message)
-    // If the transport refuses, there is no session.
+    // The transport refused, so the session does not exist.
     if (response.status >= 400) sessions.remove(id)
     return response
   })

@@ -1,7 +1,7 @@
-// The history of the keys of receipts, shared by all replicas, and which of them is in force at a time. A new key takes
-// effect half a minute after the first replica that holds it has announced it, by when every replica has read that: so
-// all of them sign an outcome with the same key, whichever answers, and a receipt has the same bytes everywhere. A key
-// that was replaced is reinstated by a process that starts with it first, where no live one has the newest first.
+// The history of the receipt keys, shared by all replicas, and the key in force at any time. A new key takes effect
+// half a minute after the first replica that holds it announced it. By then every replica has read the announcement, so
+// all replicas sign an outcome with the same key and a receipt has the same bytes everywhere. A process that starts
+// with a replaced key as its first key reinstates it, unless a live process has the newest key first.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Base64Url } from "effect/encoding"
@@ -13,25 +13,25 @@ import { didOf, Config } from "../Config.ts"
 import { Epochs } from "../log/Epochs.ts"
 import { type KeyRefused, readKeys, type SigningKey } from "./readSecrets.ts"
 
-/** From the announcement of a key until it signs, seconds. */
+/** Time from the announcement of a key to its first signature, in seconds. */
 const announcedSeconds = 30
-/** How often the history is read again; well below the announcement. */
+/** Interval between reads of the history; well below the announcement. */
 const readEvery = "10 seconds"
-/** How long after its last sign of life a process counts as one that has a key first; above two reads. */
+/** A process counts as live for this many seconds after its last heartbeat (`preferred_at`); longer than two reads. */
 const preferredSeconds = 25
-/** How long after its start a process may reinstate a key: a running one leaves a rotation to those that start. */
+/** A process may reinstate a key this long after its start. Later it leaves rotations to newly started processes. */
 const reinstatesMillis = 60_000
 
 export interface KeyOfHistory {
   readonly kid: string
   readonly use: KeyUse
   readonly publicKey: Uint8Array
-  /** Milliseconds since 1970, of outcomes. */
+  /** Milliseconds since 1970, compared with the time at which an outcome was recorded. */
   readonly validFrom: number
   readonly validUntil: number | undefined
 }
 
-/** The history, with the means to sign where this process has them. */
+/** A key of the history, with its signer if this process has it. */
 export interface KeyInForce extends KeyOfHistory {
   readonly sign: SigningKey["sign"] | undefined
   readonly isRemote: boolean
@@ -45,7 +45,7 @@ interface KeyRow {
   readonly valid_until: Date | null
 }
 
-/** Keys of a use, the newest first: at one time, the one that ended there is the older one. */
+/** Keys of a use, newest first. Of two keys with the same `valid_from`, the key that ended at that time is older. */
 const newestFirst = (use: KeyUse) =>
   Effect.flatMap(
     SqlClient.SqlClient,
@@ -71,8 +71,8 @@ const entryOf = (event: KeyEntry["event"], key: SigningKey | KeyOfHistory, did: 
 })
 
 /**
- * In the caller's transaction, under the lock of the log: makes a key known that no replica had. It takes effect at a
- * whole second, since readers of its times have no fractions.
+ * In the caller's transaction, under the log's lock: announces a key that no replica has announced. The key takes
+ * effect at a whole second, because its published times are whole seconds.
  */
 const announce = Effect.fnUntraced(function* (key: SigningKey, did: string) {
   const known = yield* newestFirst(key.use)
@@ -87,7 +87,7 @@ const announce = Effect.fnUntraced(function* (key: SigningKey, did: string) {
   yield* putInForce(key, did, from, former)
 })
 
-/** In the caller's transaction: adds a key's time to the history and to the log, and ends the former key's. */
+/** In the caller's transaction: adds a key's validity to the history and to the log, and ends the former key's. */
 const putInForce = Effect.fnUntraced(function* (
   key: SigningKey,
   did: string,
@@ -110,8 +110,8 @@ const putInForce = Effect.fnUntraced(function* (
 })
 
 /**
- * In the caller's transaction, under the lock of the log: a rotation was rolled back. The key is in force immediately:
- * no process that is live would sign with the newest one.
+ * In the caller's transaction, under the log's lock: reinstates a key after a rotation was rolled back. The key is in
+ * force immediately, because no live process would sign with the newest key.
  */
 const reinstate = Effect.fnUntraced(function* (key: SigningKey, did: string) {
   const [newest] = yield* newestFirst(key.use)
@@ -125,11 +125,11 @@ const reinstate = Effect.fnUntraced(function* (key: SigningKey, did: string) {
 export class ReceiptKeys extends Context.Service<
   ReceiptKeys,
   {
-    /** False: no host or no secret is configured, and nothing is signed. */
+    /** False if no host or no secret is configured; then nothing is signed. */
     readonly isEnabled: boolean
     /** The key of this use that was in force at a time, milliseconds since 1970. */
     readonly inForce: (use: KeyUse, atMillis: number) => KeyInForce | undefined
-    /** All that ever were, by their times, oldest first: one that was reinstated is there again. */
+    /** Every validity period of every key, oldest first; a reinstated key appears again. */
     readonly history: () => ReadonlyArray<KeyOfHistory>
   }
 >()("tollkeeper/receipts/ReceiptKeys") {
@@ -154,7 +154,7 @@ export class ReceiptKeys extends Context.Service<
           Effect.provideService(SqlClient.SqlClient, sql),
           Effect.provideService(Epochs, epochs)
         )
-      /** Former keys first, so that each is followed by the one after it. */
+      /** Former keys first, so that each key's successor is announced after it. */
       const announceAll = Effect.forEach(held.toReversed(), (key) => announce(key, didOf(host!)), { discard: true })
       const reinstateAll = Effect.forEach(first, (key) => reinstate(key, didOf(host!)), { discard: true })
       const prefer = (at: Statement.Fragment) =>
@@ -174,7 +174,7 @@ export class ReceiptKeys extends Context.Service<
         yield* inLog(Effect.andThen(announceAll, reinstateAll))
         yield* turn
         yield* reconciler({ id: "receipts-keys", every: readEvery, turn })
-        // A process that stops says so; one that is killed is known by its silence.
+        // A stopping process clears its preference; a killed process's preference expires.
         yield* Effect.addFinalizer(() => Effect.ignore(prefer(sql`null`)))
       }
       return ReceiptKeys.of({

@@ -1,7 +1,7 @@
-// The keys that this process signs with, from their variables or the files behind them, or on another machine (a KMS, a
-// vault, an HTTPS signer: the current key, before which the seeds are former ones); on a development network from a
-// seed that is made once and kept in the state folder. The first of several signs what is new; former ones still sign
-// what was recorded in their time. A refusal names the variable, never its content.
+// The keys that this process signs with. They come from environment variables, from the files behind them, or from
+// another machine (a KMS, a vault, an HTTPS signer). A remote key is the current key, and the seeds are then former
+// keys. On a development network a seed is generated once and kept in the state folder. The first of several keys signs
+// new outcomes; former keys sign outcomes recorded in their time. A refusal names the variable, never its content.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, FileSystem, Option, Path, Redacted, Schema } from "effect"
 import { Hex } from "effect/encoding"
@@ -26,18 +26,18 @@ export interface SigningKey {
   readonly publicKey: Uint8Array
   /** 64 bytes over a message by ed25519; 65 over a digest by secp256k1. */
   readonly sign: (bytes: Uint8Array) => Effect.Effect<Uint8Array, KeyUnavailable>
-  /** Whether another machine signs: it takes longer than an answer may wait. */
+  /** Whether a remote signer signs, which takes longer than an answer may wait. */
   readonly isRemote?: boolean
 }
 
-/** Another machine's key did not sign now; it is asked again. */
+/** The remote signer failed, or this replica does not hold the key. The log's consumer retries. */
 export class KeyUnavailable extends Schema.TaggedError<KeyUnavailable>()("KeyUnavailable", {
   message: Schema.String
 }) {}
 
 type Seed = Redacted.Redacted<Uint8Array>
 
-/** Digits of a key's hash in its name. */
+/** Hex digits of a key's hash in its name. */
 const nameLength = 16
 
 const kidOf = (crypto: Crypto["Service"], use: KeyUse, publicKey: Uint8Array): string =>
@@ -51,7 +51,7 @@ const edKey = (crypto: Crypto["Service"], use: KeyUse, seed: Seed): SigningKey =
   return { kid: kidOf(crypto, use, publicKey), use, publicKey, sign }
 }
 
-/** A key that another machine holds, as the sponsor's may be. */
+/** A remote key, opened in the same way as the sponsor's. */
 const remoteKey = Effect.fnUntraced(function* (use: KeyUse, values: RemoteSignerValues) {
   const crypto = yield* Crypto
   const { publicKey, sign } = yield* Effect.mapError(
@@ -84,7 +84,7 @@ const seedsOf = Effect.fnUntraced(function* (settings: Settings["Service"], vari
   )
 })
 
-/** Development only: made once, readable by this user alone. */
+/** Development only: generated once, readable only by this user. */
 const developmentSeed = Effect.gen(function* () {
   const files = yield* FileSystem.FileSystem
   const crypto = yield* Crypto
@@ -99,7 +99,7 @@ const developmentSeed = Effect.gen(function* () {
   return Redacted.make(StrKey.decodeEd25519SecretSeed(text))
 })
 
-/** The log's seed where none is given: another key than the receipts', and the same on every replica. */
+/** The log's seed if none is configured: it differs from the receipts' seed and is the same on every replica. */
 const logSeedOf = (crypto: Crypto["Service"], seed: Seed): Seed =>
   Redacted.make(crypto.hmacSha256(Redacted.value(seed), new TextEncoder().encode("tollkeeper/receipts/log")))
 
@@ -130,7 +130,7 @@ const attestationKey = Effect.fnUntraced(function* (settings: Settings["Service"
   return { kid: kidOf(crypto, "attestation", publicKey), use: "attestation", publicKey, sign } satisfies SigningKey
 })
 
-/** What signs receipts signs no transaction: a leaked one must cost no money. */
+/** A key of receipts must not be an account's key: a leaked receipt key must cost no money. */
 const refuseAccounts = Effect.fnUntraced(function* (keys: ReadonlyArray<SigningKey>) {
   const { isOurs } = yield* Signer
   const own = keys.find(({ publicKey }) => isOurs(StrKey.encodeEd25519PublicKey(publicKey)))
@@ -138,7 +138,7 @@ const refuseAccounts = Effect.fnUntraced(function* (keys: ReadonlyArray<SigningK
     return yield* new KeyRefused({ message: `the key of ${own.use}s is an account's of the sponsor or a channel` })
 })
 
-/** Every key this process holds, by use, the current one first. Empty: there are no receipts here. */
+/** Every key of this process, by use, the current one first. Empty: this process makes no receipts. */
 export const readKeys = Effect.fn("receipts.readKeys")(function* () {
   const config = yield* Config
   const settings = yield* Settings

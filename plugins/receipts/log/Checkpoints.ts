@@ -1,5 +1,5 @@
-// The checkpoints of the log: signed after the transaction that added leaves, at most a few in a second, one for each
-// size of an epoch whatever the number of replicas. A proof is always of the newest.
+// The checkpoints of the log. They are signed after the transaction that added leaves, at most a few times per second,
+// and once per size of an epoch for all replicas together. Proofs always use the newest checkpoint.
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { Base64, Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -18,16 +18,19 @@ import { makeFollowing } from "./PaymentMap.ts"
 import { type Checkpoint, type Leaf, makeReading } from "./readCheckpoints.ts"
 import { Tree } from "./Tree.ts"
 
-/** How long leaves are collected into one checkpoint. */
+/** Time for which leaves are collected into one checkpoint. */
 const gather = Duration.millis(200)
-/** A turn without a wake: leaves of a replica that ended before it signed, and a key that took effect since. */
+/**
+ * Interval of turns without a wake. They cover leaves of a replica that ended before it signed, and a key that took
+ * effect since.
+ */
 const every = Duration.seconds(10)
 const cosignedEvery = Duration.minutes(1)
-/** How long a checkpoint that is not the newest is kept, and how often older ones are deleted. */
+/** Retention of checkpoints other than the newest, and the interval of their deletion. */
 const keptMillis = 3_600_000
 const sweptEveryMillis = 60_000
 
-/** Transactions in which one turn adds leaves of an older log to the map. */
+/** Transactions per turn that add leaves of an older log to the map. */
 const followsMax = 5
 
 interface EpochRow {
@@ -41,18 +44,21 @@ interface EpochRow {
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
-/** The end of the epoch before. A row of an earlier version does not name that: its name is a number less. */
+/**
+ * The end of the previous epoch. Rows of earlier versions do not store the previous origin; that epoch's name is this
+ * epoch's number minus one.
+ */
 const previousText = (host: string, row: EpochRow, separator: string): string => {
   const { epoch, previous_origin: named, previous_root: root, previous_size: size } = row
   const origin = named ?? originOf(host, epoch === 2 ? null : String(epoch - 1))
   return [origin, size, Base64.encode(root!)].join(separator)
 }
 
-/** What a new epoch says of the one before. */
+/** A new epoch's statement about the previous epoch. */
 const statementText = (host: string, row: EpochRow): string =>
   `tollkeeper-log-epoch\n${originOf(host, row.name)}\n${previousText(host, row, "\n")}\n`
 
-/** A checkpoint's text: in further lines, what a later epoch continues, and the root of the payment map. */
+/** A checkpoint's text. Further lines name the end of the previous epoch, and the root of the payment map. */
 const textOf = (host: string, row: EpochRow, size: number, root: Uint8Array, map = ""): string => {
   const text = checkpointText(originOf(host, row.name), size, root)
   return `${text}${row.previous_root === null ? "" : `previous ${previousText(host, row, " ")}\n`}${map}`
@@ -65,7 +71,7 @@ const epochColumns = `epoch, ${nameColumn} as name, size, previous_origin, previ
 
 type LogKey = NonNullable<ReturnType<ReceiptKeys["Service"]["inForce"]>>
 
-/** Stores checkpoints, and signs what is said of frozen epochs. */
+/** Stores checkpoints, and signs statements and last checkpoints of frozen epochs. */
 const makeFormer = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const crypto = yield* Crypto
@@ -85,7 +91,10 @@ const makeFormer = Effect.gen(function* () {
     }
   })
 
-  /** One for each size; one of a former key, or without the map, is replaced: alone it proves nothing, or less. */
+  /**
+   * Stores one checkpoint per size. It replaces a checkpoint under a former key or without the map, because that proves
+   * nothing by itself, or less.
+   */
   const store = (
     signed: Omit<Checkpoint, "signedAt">,
     key: LogKey
@@ -95,8 +104,8 @@ const makeFormer = Effect.gen(function* () {
       or strpos(receipts_checkpoints.note, chr(10) || 'map ') = 0`
 
   /**
-   * What a frozen epoch keeps and none of its checkpoints covers, since those were lost with the last commits, or one
-   * of a former key alone.
+   * Signs the end of each frozen epoch that no checkpoint under the key in force covers: its checkpoints were lost with
+   * the last commits, or only a former key signed one.
    */
   const signFrozen = Effect.fnUntraced(function* (key: LogKey) {
     const frozen = yield* sql<EpochRow>`select e.epoch, e.name, e.size, e.previous_origin, e.previous_size,
@@ -126,7 +135,7 @@ interface Current extends EpochRow {
   readonly since: Date | null
 }
 
-/** The current epoch, and the log with the map's line. */
+/** Reads the current epoch, and the log with the map's line. */
 const makeCurrent = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const epochs = yield* Epochs
@@ -146,7 +155,7 @@ const makeCurrent = Effect.gen(function* () {
     return { ...now, line: yield* follow(now.epoch, now.size) }
   })
 
-  /** The log as it is now, with the map's line where that has all of it. */
+  /** The current log, with the map's line if the map has all of the log. */
   const followed = Effect.gen(function* () {
     let now = yield* inTransaction(followOnce)
     for (let more = followsMax; more > 1 && now.line === undefined; more--) now = yield* inTransaction(followOnce)
@@ -156,7 +165,10 @@ const makeCurrent = Effect.gen(function* () {
   return { current, followed }
 })
 
-/** Signs what the log has. `collecting` asks witnesses and copies; `shown` receives why an epoch is a fork. */
+/**
+ * Signs the current log. `collecting` asks witnesses and copies; `shown` receives the current epoch, with the reason if
+ * it is a fork.
+ */
 const makeSigning = Effect.fnUntraced(function* (
   collecting: Collecting | undefined,
   shown: (now: Pick<Current, "fork" | "since">) => void
@@ -170,10 +182,10 @@ const makeSigning = Effect.fnUntraced(function* (
   const keys = yield* ReceiptKeys
   const host = (yield* Config).host ?? ""
   let sweptAt = -Infinity
-  /** Epochs of which this process has published, after the witnesses were asked. */
+  /** Epochs that this process has published, after it asked the witnesses. */
   const asked = new Set<number>()
 
-  /** The log's key in force by the database's clock, which every key's time is of. */
+  /** The log's key in force by the database's clock, which also sets the times of keys. */
   const keyNow = Effect.map(sql<{ now: Date }>`select clock_timestamp() as now`, ([row]) =>
     keys.inForce("log", row!.now.getTime())
   )
@@ -187,7 +199,9 @@ const makeSigning = Effect.fnUntraced(function* (
       and size < (select max(size) from receipts_checkpoints n where n.epoch = c.epoch)`
   })
 
-  /** One turn: a checkpoint of the current size, unless there is one of the key in force, or the epoch is a fork. */
+  /**
+   * One turn: signs a checkpoint of the current size, unless the key in force has signed one or the epoch is a fork.
+   */
   const sign = Effect.gen(function* () {
     const [now] = yield* current
     if (now === undefined) return
@@ -200,12 +214,12 @@ const makeSigning = Effect.fnUntraced(function* (
     if (row !== undefined) shown(row)
     if (size === 0 || row === undefined || row.epoch !== epoch || row.fork !== null) return
     const root = yield* tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
-    // An older log is read into the map first; then each checkpoint has it.
+    // While an older log is read into the map, checkpoints lack the line. Once the map was complete, each has it.
     if (line === undefined && (row.since !== null || !row.due)) return
     const name = originOf(host, row.name)
     const signer = { name, publicKey: key.publicKey, sign: key.sign }
     const note = yield* signNote(crypto, textOf(host, row, size, root, line), signer)
-    // A restored copy is not published before a witness or a published copy that has more could show it.
+    // If this database is a restored copy, a witness or a published copy may have more leaves. Ask before publishing.
     if (collecting !== undefined && !asked.has(epoch)) {
       yield* collecting.askAll({ epoch, size, note })
       const [after] = yield* current
@@ -213,9 +227,9 @@ const makeSigning = Effect.fnUntraced(function* (
         return after === undefined ? undefined : shown(after)
     }
     asked.add(epoch)
-    // Known here before any reader can know of it.
+    // Store the mark before any reader can see the checkpoint.
     yield* epochs.setMark({ epoch, name: row.name, size, root: Hex.encode(root) })
-    // Before it is stored: until then this turn is due again.
+    // These run before the checkpoint is stored: until then this turn is due again.
     yield* signStatements(key)
     yield* signFrozen(key)
     yield* store({ epoch, size, root, note }, key)
@@ -230,14 +244,14 @@ export class Checkpoints extends Context.Service<
     /** Leaves were added. */
     readonly wake: Effect.Effect<void>
     readonly newest: (epoch: number) => Sql<Option.Option<Checkpoint>>
-    /** The proof of a leaf in the newest checkpoint, with the history of a key; None until one covers it. */
+    /** The proof of a leaf in the newest checkpoint, with the history of a key; None until a checkpoint covers it. */
     readonly proofOf: (leaf: Leaf, kid: string | undefined) => Sql<Option.Option<InclusionProof>>
     readonly epochs: Sql<ReadonlyArray<LogEpoch>>
-    /** An epoch's number by its name, `1` for the first. */
+    /** The number of a named epoch, `1` for the first. */
     readonly epochOf: (name: string) => Sql<number | undefined>
-    /** Why nothing is signed: the current epoch is a fork. */
+    /** The reason if the current epoch is a fork; then nothing is signed. */
     readonly fork: () => string | null
-    /** Since when each checkpoint has the root of the payment map, seconds since 1970. */
+    /** The time from which each checkpoint has the root of the payment map, seconds since 1970. */
     readonly mapSince: () => number | undefined
   }
 >()("tollkeeper/receipts/Checkpoints") {

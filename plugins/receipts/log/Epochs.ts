@@ -24,7 +24,7 @@ export interface Epoch {
   readonly size: number
 }
 
-/** The last published checkpoint that this process knows. */
+/** The last published checkpoint in this process's memory or state folder. */
 export interface Mark extends Epoch {
   /** In hex. */
   readonly root: string
@@ -221,7 +221,7 @@ const makeComparing = Effect.fnUntraced(function* (markOf: MarkOf) {
   /** The reason to end this epoch; undefined if it continues the known checkpoint. */
   const wentBack = Effect.fnUntraced(function* ({ ended, epoch, fork, identity, isSame, name, size }: EpochRow) {
     if (ended !== null) return ended
-    // Only an operator ends a fork: this process may know the wrong side of it.
+    // Only an operator ends a fork: this process's mark may be on the wrong side of it.
     if (fork !== null) return undefined
     if (!isSame) return "the database is served anew, from a copy or another timeline"
     const known = markOf()

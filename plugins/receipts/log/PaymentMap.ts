@@ -1,6 +1,6 @@
-// The payment map in the database: from each (network, transaction) to its newest leaf, so that a checkpoint has one
-// leaf of a payment. It follows the log in the turn that signs, never in an answer to a payment nor where outcomes are
-// appended. Pages keep the versions that the newest checkpoint needs, so that its proofs can be made meanwhile.
+// The payment map in the database, from each (network, transaction) to its newest leaf, so that a checkpoint has one
+// leaf per payment. The map follows the log in the turn that signs checkpoints, never while a payment is answered or
+// outcomes are appended. Pages keep the versions that the newest checkpoint needs, so its proofs remain available.
 import { Effect } from "effect"
 import { Base64, Base64Url, Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
@@ -23,11 +23,11 @@ import {
   subtreeOf
 } from "./mapTree.ts"
 
-/** Leaves of the log that are added at a time. */
+/** Maximum leaves of the log added per transaction. */
 const addedMax = 2_000
-/** Leaves of the map below one place that are hashed anew for each change; more become a page. */
+/** Maximum leaves of the map below one place. Each change hashes them again; more leaves become a page. */
 const bucketMax = 32
-/** Digits of the longest prefix of a page: 16^8 places of up to `bucketMax` leaves each. */
+/** Hex digits of the longest prefix of a page: 16^8 places of up to `bucketMax` leaves each. */
 const digitsMax = 8
 
 interface LogRow {
@@ -44,13 +44,13 @@ const prefixesOf = (key: Uint8Array): ReadonlyArray<string> => {
   return Array.from({ length: digitsMax + 1 }, (_, length) => hex.slice(0, length))
 }
 
-/** The place without a page where a key's leaf is. */
+/** The shortest prefix of a key without a page: the place of its leaf. */
 const bucketOf = (pages: Pages, key: Uint8Array): string => prefixesOf(key).find((prefix) => !pages.has(prefix))!
 
 /** Changes pages in memory. */
 const makeChange = (sha256: Crypto["Service"]["sha256"], pages: Pages) => {
   const written = new Set<string>()
-  /** The subtree of a place's leaves, which becomes a page, or several, where there are too many. */
+  /** The subtree of a place's leaves. Too many leaves become one page or several. */
   const place = (prefix: string, leaves: ReadonlyArray<MapLeaf>): Subtree => {
     const depth = prefix.length * pageBits
     if (leaves.length <= bucketMax || prefix.length === digitsMax) return subtreeOf(sha256, leaves, depth)
@@ -67,7 +67,7 @@ const makeChange = (sha256: Crypto["Service"]["sha256"], pages: Pages) => {
     pages.get(above)![Number.parseInt(prefix.at(-1)!, 16)] = subtree
     written.add(above)
   }
-  /** Each place with all its leaves, then the pages above them, the lowest first. */
+  /** Applies each place with all its leaves, then the pages above them, lowest first. */
   const apply = (buckets: ReadonlyMap<string, ReadonlyArray<MapLeaf>>): Subtree => {
     let root = empty
     const put = (prefix: string, subtree: Subtree) => (prefix === "" ? void (root = subtree) : set(prefix, subtree))
@@ -83,7 +83,7 @@ const makeChange = (sha256: Crypto["Service"]["sha256"], pages: Pages) => {
 const makeReads = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** The pages that some keys may be under, as of a size of the log. */
+  /** The pages above some keys, as of a size of the log. */
   const pagesOf = Effect.fnUntraced(function* (epoch: number, size: number, keys: ReadonlyArray<Uint8Array>) {
     const prefixes = [...new Set(keys.flatMap(prefixesOf))]
     const rows = yield* sql<{ prefix: string; subtrees: Uint8Array }>`select distinct on (prefix) prefix, subtrees
@@ -109,7 +109,7 @@ const makeReads = Effect.gen(function* () {
 
 const secretBytes = 32
 
-/** The line of a checkpoint: the map's root, and which secret its keys are of. */
+/** A checkpoint's map line: the map's root, and the hash of the secret that blinds its keys. */
 const lineOf = (sha256: Crypto["Service"]["sha256"], root: Subtree, secret: Uint8Array): string =>
   `map ${Base64.encode(root.hash)} ${Base64.encode(sha256(secret))}\n`
 
@@ -131,7 +131,7 @@ const makeAdding = Effect.gen(function* () {
       select ${epoch}::int, prefix, ${size}::int8, decode(subtrees, 'hex') from ${given}`
   }
 
-  /** Adds leaves of the log, in its order; gives the new root. */
+  /** Adds leaves in the log's order; returns the new root. */
   const add = Effect.fnUntraced(function* (epoch: number, from: number, to: number, secret: Uint8Array) {
     const rows = yield* sql<LogRow>`select index, entry, salt, record from receipts_leaves
       where epoch = ${epoch} and index >= ${from} and index < ${to} and salt is not null order by index`
@@ -160,7 +160,7 @@ const makeAdding = Effect.gen(function* () {
   return add
 })
 
-/** Keeps the map behind the log. */
+/** Brings the map up to the log. */
 export const makeFollowing = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { randomBytes, sha256 } = yield* Crypto
@@ -175,7 +175,7 @@ export const makeFollowing = Effect.gen(function* () {
     return subtreeOf(sha256, (yield* leavesOf(epoch, size, [""])).get("") ?? [], 0)
   })
 
-  /** The map is of more leaves than there are: some were taken out of the log. */
+  /** Drops the map: it has more leaves than the log, because some were removed from the log. */
   const forget = Effect.fnUntraced(function* (epoch: number) {
     yield* sql`delete from receipts_map where epoch = ${epoch}`
     yield* sql`delete from receipts_map_pages where epoch = ${epoch}`
@@ -183,8 +183,8 @@ export const makeFollowing = Effect.gen(function* () {
   })
 
   /**
-   * In the caller's transaction, under the log's lock: adds what the log has and the map does not. Gives the line of a
-   * checkpoint of that size; undefined where an older log is not in the map yet.
+   * In the caller's transaction, under the log's lock: adds the log's next leaves to the map. Returns the map line of a
+   * checkpoint of that size; undefined while an older log is not completely in the map.
    */
   const follow = Effect.fnUntraced(function* (epoch: number, size: number) {
     const [row] = yield* sql<{ secret: Uint8Array; from: bigint; isNew: boolean }>`update receipts_epochs
@@ -213,8 +213,8 @@ export const makeMapProofs = Effect.gen(function* () {
   const { leavesOf, pagesOf } = yield* makeReads
 
   /**
-   * That a payment has one leaf as of a checkpoint, which names the map's root; undefined where that has none, or a
-   * newer one was just signed.
+   * Proof that a payment has one leaf as of a checkpoint with the map's root; undefined if the checkpoint lacks the
+   * root, or a newer one was just signed.
    */
   const prove = Effect.fnUntraced(function* (
     { epoch, note, size }: { readonly epoch: number; readonly note: string; readonly size: number },
@@ -232,7 +232,7 @@ export const makeMapProofs = Effect.gen(function* () {
     return { secret: Base64Url.encode(secret), hashes: proven.path.map((hash) => Hex.encode(hash)) }
   })
 
-  /** As `prove`, of the leaf of an outcome's record. */
+  /** Like `prove`, for the leaf of an outcome's record. */
   const proofOf = Effect.fnUntraced(function* (
     checkpoint: { readonly epoch: number; readonly note: string; readonly size: number },
     record: string

@@ -1,5 +1,5 @@
-// The tree of an epoch in the database: its leaves, and the roots of full tiles. Reads are tiles; a full one never
-// changes and is cached. A change is made under the log's lock (`Epochs.ts`).
+// The tree of an epoch in the database: its leaves, and the roots of full tiles. Reads are by tile; a full tile never
+// changes and is cached. Writers hold the log's lock (`Epochs.ts`).
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Hex } from "effect/encoding"
@@ -7,12 +7,12 @@ import { LruCache } from "../../../kernel/cache/LruCache.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { leafHash, type Node, nodesOf, type ReadNode, rootOfComplete, stretchOf, tileWidth } from "./merkle.ts"
 
-/** Full tiles that are kept, 8 KiB each. */
+/** Capacity of the cache of full tiles, 8 KiB each. */
 const tilesMax = 128
 
 export interface NewLeaf {
   readonly entry: Uint8Array
-  /** Of an outcome: what is given to those whose it is. */
+  /** Present for an outcome: the data that its principal, payer and payTo may read. */
   readonly outcome?: {
     readonly salt: Uint8Array
     readonly record: string
@@ -60,7 +60,7 @@ const makeReads = Effect.gen(function* () {
           (rows) => rows.map(({ hash }) => hash)
         )
 
-  /** Of one tile. A range that is all of it is cached once it is there. */
+  /** Hashes within one tile. A range of the whole tile is cached once all of it exists. */
   const hashes = Effect.fnUntraced(function* (epoch: number, level: number, from: number, to: number) {
     const tile = Math.floor(from / tileWidth)
     const key = `${epoch} ${level} ${tile}`
@@ -71,7 +71,7 @@ const makeReads = Effect.gen(function* () {
     return found
   })
 
-  /** The hashes of all nodes, in one read of each tile that holds some. */
+  /** The hashes of all nodes; reads each tile with some of them once. */
   const readNodes = Effect.fnUntraced(function* (epoch: number, nodes: ReadonlyArray<Node>) {
     const needed = new Map<string, { level: number; from: number; to: number }>()
     for (const node of nodes) {
@@ -97,15 +97,15 @@ const makeReads = Effect.gen(function* () {
 export class Tree extends Context.Service<
   Tree,
   {
-    /** Entries of an epoch from an index up to another, in order; those there are. */
+    /** Entries of an epoch with indexes from `from` up to, but not including, `to`, in order; only existing ones. */
     readonly entries: (epoch: number, from: number, to: number) => Sql<ReadonlyArray<Uint8Array>>
-    /** Hashes of level 8·level of an epoch, from an index up to another; those there are. */
+    /** Hashes of level 8·level of an epoch from `from` up to, but not including, `to`; only existing ones. */
     readonly hashes: (epoch: number, level: number, from: number, to: number) => Sql<ReadonlyArray<Uint8Array>>
-    /** Computes over the tree's complete nodes; each must be there. */
+    /** Computes over the tree's complete nodes, which must exist. */
     readonly compute: <A>(epoch: number, compute: (sha256: Sha256, read: ReadNode) => A) => Sql<A>
-    /** Reads everything from the database again: it may have been replaced by a copy. */
+    /** Clears the cache, because a copy may have replaced the database. */
     readonly forget: Effect.Effect<void>
-    /** In the caller's transaction, under the log's lock: adds leaves after `size` others. */
+    /** In the caller's transaction, under the log's lock: adds leaves after the first `size`. */
     readonly append: (epoch: number, size: number, leaves: ReadonlyArray<NewLeaf>) => Sql<void>
   }
 >()("tollkeeper/receipts/Tree") {

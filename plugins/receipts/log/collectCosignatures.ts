@@ -1,7 +1,8 @@
 // Asks the configured witnesses to cosign the newest checkpoint (C2SP tlog-witness). Each witness receives the proof
-// that the checkpoint continues the one it signed last; it returns that size if this process has lost it. A valid
-// cosignature becomes a line of the note. A silent witness changes nothing. A witness shows a fork if it has cosigned
-// leaves that the database lacks; then we stop signing the epoch. So does a published copy.
+// that the checkpoint continues the last checkpoint that it signed; if this process has lost that size, the witness
+// returns it. A valid cosignature becomes a line of the note. An unreachable witness changes nothing. If a witness has
+// cosigned leaves that the database lacks, the log is a fork and we stop signing the epoch. A published copy can show a
+// fork as well.
 import { Effect, Option } from "effect"
 import { Base64 } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -15,7 +16,7 @@ import { Tree } from "./Tree.ts"
 
 const timeoutMillis = 5_000
 const answerBytesMax = 8_192
-/** Requests per checkpoint: one with the size we know of the witness, one with the size it answered. */
+/** Requests per checkpoint: one with the witness's last known size, one with the size that it answered. */
 const triesMax = 2
 
 const sizeForm = /^[0-9]{1,15}\n?$/

@@ -1,6 +1,6 @@
-// Reads the published copies of the log (`receipts.copies`): a checkpoint there that a key of this log has signed shows
-// a fork where the database has fewer leaves, another tree or no such epoch. A copy cannot lie: what this log's keys
-// did not sign counts for nothing, and neither does a retired key, which may be stolen.
+// Reads the published copies of the log (`receipts.copies`). A copy's checkpoint that a key of this log has signed
+// shows a fork if the database has fewer leaves, another tree or no such epoch. A copy cannot lie: we ignore
+// checkpoints without a signature by this log's keys, and those under a retired key, which may be stolen.
 import { Duration, Effect, Option, Result, Schema } from "effect"
 import { Base64, Hex } from "effect/encoding"
 import { FetchHttpClient, HttpClient } from "effect/http"
@@ -30,7 +30,7 @@ const makeReads = Effect.gen(function* () {
       Effect.map(Option.filter((text) => text.length <= charactersMax))
     )
 
-  /** The newest checkpoint of a copy: of the newest epoch that it lists, else of the log at its address. */
+  /** The newest checkpoint of a copy: from the newest epoch that it lists, or else from the log at its address. */
   const newestAt = Effect.fnUntraced(function* (copy: string) {
     const place = copy.replace(/\/+$/, "")
     const listed = Option.flatMap(
@@ -64,7 +64,7 @@ export const makeComparingCopies = Effect.gen(function* () {
       )
   }
 
-  /** Why a copy's checkpoint shows that this epoch is a fork. */
+  /** The reason why a copy's checkpoint shows that this epoch is a fork. */
   const forkIn = Effect.fnUntraced(function* (copy: string, note: string, epoch: number) {
     const [, origin = "", written = "", root = ""] = headForm.exec(note) ?? []
     if (!isSigned(note, origin)) {
@@ -75,7 +75,7 @@ export const makeComparingCopies = Effect.gen(function* () {
       ${sql.literal(nameColumn)} as name from receipts_epochs`
     const own = rows.find(({ name }) => originOf(host, name) === origin)
     if (own === undefined) return `has the epoch ${origin}, which the database does not have`
-    // What was published of an epoch before is in the entry that ended it.
+    // Skip earlier epochs: the entry that ended each names its published checkpoint.
     if (own.epoch !== epoch) return undefined
     const size = Number(written)
     if (size > Number(own.size)) return `has ${size} leaves, the database has ${own.size}`
@@ -92,7 +92,7 @@ export const makeComparingCopies = Effect.gen(function* () {
     return fork === undefined ? undefined : `the copy ${copy} ${fork}`
   })
 
-  /** Why a copy shows that an epoch is a fork; undefined where none does. One that does not answer shows nothing. */
+  /** The reason why a copy shows that an epoch is a fork; undefined if no copy does. A silent copy shows nothing. */
   return (epoch: number) =>
     Effect.map(
       Effect.forEach(copies, (copy) => compare(copy, epoch), { concurrency: "unbounded" }),

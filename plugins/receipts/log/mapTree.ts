@@ -1,5 +1,5 @@
-// The tree of the payment map: a binary prefix tree over keys of 256 bits, where a subtree with one leaf is that leaf.
-// So a payment has one place, and a root has one leaf for it. `README.md` has the bytes.
+// The tree of the payment map: a binary prefix tree over 256-bit keys. A subtree with one leaf is that leaf, so a
+// payment has one place, and a root has one leaf for it. `README.md` specifies the bytes.
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { concat } from "./merkle.ts"
 
@@ -22,7 +22,7 @@ export interface Proven {
   readonly path: ReadonlyArray<Uint8Array>
 }
 
-/** Bits that a page spans, and its subtrees. */
+/** Bits of a key that a page spans, and the subtrees of a page. */
 export const pageBits = 4
 export const pageWidth = 16
 
@@ -36,13 +36,13 @@ export const empty: Subtree = { kind: 0, hash: new Uint8Array(hashBytes) }
 export const mapKey = (sha256: Sha256, secret: Uint8Array, network: string, transaction: string): Uint8Array =>
   sha256(concat(secret, text.encode(`${network}\n${transaction}`)))
 
-/** What is in that place: a commitment to the log's leaf, which only a holder of its salt can open. */
+/** The value in that place: a commitment to the log's leaf, which only a holder of its salt can open. */
 export const mapValue = (sha256: Sha256, salt: Uint8Array, index: number, leaf: Uint8Array): Uint8Array =>
   sha256(concat(salt, text.encode(`${index}\n`), leaf))
 
 export const bitOf = (key: Uint8Array, depth: number): number => (key[depth >> 3]! >> (7 - (depth & 7))) & 1
 
-/** The digit of a key at a depth, which is the page's subtree that has it. */
+/** The hex digit of a key at a depth: the index of the key's subtree in the page. */
 export const digitOf = (key: Uint8Array, depth: number): number => (key[depth >> 3]! >> (4 - (depth & 4))) & 15
 
 const leafOf = (sha256: Sha256, { key, value }: MapLeaf): Subtree => ({
@@ -50,14 +50,14 @@ const leafOf = (sha256: Sha256, { key, value }: MapLeaf): Subtree => ({
   hash: sha256(concat(leafPrefix, key, value))
 })
 
-/** Two subtrees as one: a leaf beside nothing stays the leaf. */
+/** Joins two subtrees; a leaf joined with an empty subtree stays that leaf. */
 const join = (sha256: Sha256, left: Subtree, right: Subtree): Subtree => {
   if (left.kind === 0 && right.kind < 2) return right
   if (right.kind === 0 && left.kind < 2) return left
   return { kind: 2, hash: sha256(concat(nodePrefix, left.hash, right.hash)) }
 }
 
-/** The subtree at a depth of leaves with different keys. */
+/** The subtree at a depth, of leaves with different keys. */
 export const subtreeOf = (sha256: Sha256, leaves: ReadonlyArray<MapLeaf>, depth: number): Subtree => {
   if (leaves.length === 0) return empty
   if (leaves.length === 1) return leafOf(sha256, leaves[0]!)
@@ -78,7 +78,7 @@ const climb = (sha256: Sha256, { path, subtree }: Proven, sibling: Subtree, bit:
   return { subtree: joined, path: joined === subtree ? path : [...path, sibling.hash] }
 }
 
-/** As `subtreeOf`, with the path of a key that one of the leaves has. */
+/** Like `subtreeOf`, with the path of a key that one of the leaves has. */
 export const provenIn = (sha256: Sha256, leaves: ReadonlyArray<MapLeaf>, key: Uint8Array, depth: number): Proven => {
   if (leaves.length === 1) return { subtree: leafOf(sha256, leaves[0]!), path: [] }
   const bit = bitOf(key, depth)
@@ -92,7 +92,7 @@ export const provenIn = (sha256: Sha256, leaves: ReadonlyArray<MapLeaf>, key: Ui
   return climb(sha256, own, subtreeOf(sha256, leaves.filter(isBeside), depth + 1), bit)
 }
 
-/** As `fold`, with the path from one of the page's subtrees; `depth` is the page's own. */
+/** Like `fold`, with the path from one of the page's subtrees; `depth` is the page's. */
 export const foldProven = (
   sha256: Sha256,
   subtrees: ReadonlyArray<Subtree>,

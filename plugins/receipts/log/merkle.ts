@@ -1,12 +1,12 @@
-// The Merkle tree of RFC 6962 over a tiled log (C2SP tlog-tiles). A node is named by its height and its index at that
-// height, and is complete; the root of any range, and the proofs, are combinations of such nodes. What a computation
-// needs is listed first, so that it can be read in few statements; then it is computed from what was read.
+// The Merkle tree of RFC 6962 over a tiled log (C2SP tlog-tiles). A node is a complete subtree, named by its height and
+// its index at that height. The root of any range, and every proof, combines such nodes. A computation first runs to
+// list the nodes that it needs, so that few statements read them, and then runs over these nodes.
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 
 type Sha256 = Crypto["Service"]["sha256"]
 
-/** Levels of hashes that a tile spans, and the width of a full one. */
-export const tileHeight = 8
+/** Levels of hashes in a tile, and the width of a full tile. */
+const tileHeight = 8
 export const tileWidth = 256
 
 /** A complete subtree: leaves from `index · 2^height` on, `2^height` of them. */
@@ -33,7 +33,7 @@ export const leafHash = (sha256: Sha256, entry: Uint8Array): Uint8Array => sha25
 export const nodeHash = (sha256: Sha256, left: Uint8Array, right: Uint8Array): Uint8Array =>
   sha256(concat(nodePrefix, left, right))
 
-/** Root of a complete subtree by the hashes below it; their number is a power of two. */
+/** Root of a complete subtree from the hashes below it; their number is a power of two. */
 export const rootOfComplete = (sha256: Sha256, hashes: ReadonlyArray<Uint8Array>): Uint8Array => {
   let level = hashes
   while (level.length > 1)
@@ -50,7 +50,7 @@ const splitOf = (size: number): number => {
 
 const isPowerOfTwo = (size: number): boolean => Number.isInteger(Math.log2(size))
 
-/** Gives the hash of a complete subtree. */
+/** Returns the hash of a complete subtree. */
 export type ReadNode = (node: Node) => Uint8Array
 
 /** Root of the leaves from `from` up to `to`, as RFC 6962 splits them. */
@@ -79,7 +79,9 @@ export const inclusionPath = (
   return path(0, size)
 }
 
-/** The proof that the tree of `size` continues that of `former` (section 2.1.2); `former` is at least 1. */
+/**
+ * Proof that the tree of `size` leaves continues the tree of `former` leaves (section 2.1.2); `former` is at least 1.
+ */
 export const consistencyPath = (
   sha256: Sha256,
   read: ReadNode,
@@ -96,7 +98,7 @@ export const consistencyPath = (
   return former === size ? [] : path(former, 0, size, true)
 }
 
-/** What a computation reads, without computing it. */
+/** Lists the nodes that a computation reads; the hashes are dummies. */
 export const nodesOf = (compute: (sha256: Sha256, read: ReadNode) => unknown): ReadonlyArray<Node> => {
   const nodes: Array<Node> = []
   const nothing = new Uint8Array(32)
@@ -110,14 +112,14 @@ export const nodesOf = (compute: (sha256: Sha256, read: ReadNode) => unknown): R
   return nodes
 }
 
-/** The hashes of one level of tiles that a node is made of. */
+/** The range of hashes, in one level of tiles, that a node consists of. */
 export const stretchOf = ({ height, index }: Node) => {
   const level = Math.floor(height / tileHeight)
   const width = 2 ** (height % tileHeight)
   return { level, from: index * width, to: (index + 1) * width }
 }
 
-/** Root that an audit path leads to; for checks. Undefined when the path has another length than the tree's. */
+/** Root that an audit path leads to, for verification; undefined if the path's length does not fit the tree. */
 export const rootByPath = (
   sha256: Sha256,
   leaf: Uint8Array,

@@ -7,7 +7,7 @@ import { concat } from "./merkle.ts"
 
 type Hashing = Pick<Crypto["Service"], "sha256">
 
-/** Kinds of keys, as the first byte after the name. */
+/** Key types: the first byte after the name. */
 export const ed25519 = 1
 const cosignature = 4
 
@@ -16,7 +16,7 @@ const text = new TextEncoder()
 const keyHashOf = (crypto: Hashing, name: string, kind: number, publicKey: Uint8Array): Uint8Array =>
   crypto.sha256(concat(text.encode(`${name}\n`), Uint8Array.of(kind), publicKey)).slice(0, 4)
 
-/** `NAME+hex+b64`, what a reader checks signatures with. */
+/** `NAME+hex+b64`, with which readers check signatures. */
 export const verifierKey = (crypto: Hashing, name: string, publicKey: Uint8Array): string => {
   const key = Base64.encode(concat(Uint8Array.of(ed25519), publicKey))
   return `${name}+${Hex.encode(keyHashOf(crypto, name, ed25519, publicKey))}+${key}`
@@ -49,7 +49,7 @@ export const signNote = <E>(
     return `${body}\n— ${name} ${signed}\n`
   })
 
-/** A verifier key in its parts; undefined when it is none. */
+/** Parses a verifier key; undefined if it is invalid. */
 export const readVerifierKey = (crypto: Hashing, written: string) => {
   const [name, hash, key, ...rest] = written.split("+")
   // Base64 has plus signs too.
@@ -65,10 +65,7 @@ type VerifierKey = NonNullable<ReturnType<typeof readVerifierKey>>
 
 const eightBytes = 8
 
-/**
- * The signature line of a note's that is this key's and verifies over `body`, a witness's cosignature alike; undefined
- * when there is none.
- */
+/** The line with this key's valid signature, or witness cosignature, over `body`; undefined if none is valid. */
 export const signatureBy = (
   crypto: Pick<Crypto["Service"], "sha256" | "ed25519VerifyNative">,
   key: VerifierKey,

@@ -1,5 +1,5 @@
-// What is read of the log's checkpoints: the newest of an epoch, proofs in it, and the epochs. A proof is always of the
-// newest, and never under a retired key.
+// Reads the log's checkpoints: the newest of an epoch, proofs in it, and the epochs. A proof always uses the newest
+// checkpoint, and never a retired key's.
 import { Clock, Effect, Option } from "effect"
 import { Base64, Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
@@ -17,7 +17,7 @@ export interface Leaf {
   readonly epoch: number
   readonly index: number
   readonly entry: Uint8Array
-  /** What it commits to. */
+  /** The record that the leaf commits to. */
   readonly record: string
 }
 
@@ -59,7 +59,7 @@ const makeProofs = Effect.gen(function* () {
       (path) => path.map((hash) => Hex.encode(hash))
     )
 
-  /** What the first leaves of an epoch say of a key. */
+  /** An epoch's log entries about a key, each with its path. */
   const keysOf = Effect.fnUntraced(function* (epoch: number, size: number, kid: string) {
     const rows = yield* sql<{ index: bigint; entry: string }>`select index,
         convert_from(substr(entry, 2), 'UTF8') as entry from receipts_leaves
@@ -74,11 +74,11 @@ const makeProofs = Effect.gen(function* () {
     const checkpoint = yield* newest(epoch)
     if (Option.isNone(checkpoint) || checkpoint.value.size <= index) return Option.none<InclusionProof>()
     const { note, signedAt, size } = checkpoint.value
-    // Under a retired key it would prove nothing; a new one follows within seconds.
+    // A proof under a retired key proves nothing; a checkpoint under the new key follows within seconds.
     const key = keys.inForce("log", yield* Clock.currentTimeMillis)
     if (key !== undefined && signedAt.getTime() < key.validFrom) return Option.none<InclusionProof>()
     const inMap = note.includes("\nmap ") ? yield* mapProofOf({ epoch, note, size }, record) : undefined
-    // A newer checkpoint was signed in this moment.
+    // A newer checkpoint was just signed.
     if (note.includes("\nmap ") && inMap === undefined) return Option.none<InclusionProof>()
     const [row] = yield* sql<{ name: string | null }>`select ${sql.literal(nameColumn)} as name from receipts_epochs
       where epoch = ${epoch}`
@@ -104,7 +104,7 @@ export const makeReading = Effect.gen(function* () {
   const keys = yield* ReceiptKeys
   const host = (yield* Config).host ?? ""
   const proofs = yield* makeProofs
-  /** Numbers of named epochs; neither changes. */
+  /** Numbers of named epochs by name; both are immutable. */
   const known = new Map<string, number>()
 
   const epochOf = Effect.fnUntraced(function* (name: string) {

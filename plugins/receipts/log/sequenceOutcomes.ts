@@ -1,6 +1,6 @@
-// Puts every outcome into the log, from the journal of facts, in the transaction that moves the cursor: one leaf for
-// each fact that ends a settlement, also after a crash and with several replicas. The receipt of a settled payment is
-// stored in the same transaction, and its hash is in the leaf.
+// Copies every outcome from the journal of facts into the log, in the transaction that moves the cursor: one leaf for
+// each fact that ends a settlement, also after a crash and with several replicas. The same transaction stores the
+// receipt of a settled payment; the leaf has the receipt's hash.
 import { Duration, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { encodeNetwork } from "../../../kernel/Dialect.ts"
@@ -17,12 +17,15 @@ import { Epochs } from "./Epochs.ts"
 import { concat } from "./merkle.ts"
 import type { NewLeaf } from "./Tree.ts"
 
-/** Facts in one transaction. */
+/** Maximum facts per transaction. */
 const batchMax = 200
-/** How long outcomes are collected into one transaction: those of a ledger end together, and a proof has 5 s. */
+/**
+ * Time for which outcomes are collected into one transaction. Payments of one ledger end together, and a proof must be
+ * available within 5 s.
+ */
 const gather = Duration.seconds(1)
 const saltBytes = 32
-/** Receipts that another machine signs at a time. */
+/** Maximum receipts that a remote signer signs concurrently. */
 const signingMax = 8
 
 const text = new TextEncoder()
@@ -32,18 +35,18 @@ type Hashing = Pick<Crypto["Service"], "randomBytes" | "sha256">
 interface Ending {
   readonly fact: Extract<SettlementFact, { readonly _tag: "Ended" }>
   readonly principal: string | null
-  /** As it is now; undefined where it has been swept. */
+  /** The current record; undefined if it has been swept. */
   readonly record: SettlementRecord | undefined
 }
 
-/** An outcome of a batch; an unresolved settlement has none yet. */
+/** The outcome in a fact; undefined for other facts and for unresolved settlements. */
 const endingOf = (fact: Fact): Omit<Ending, "record"> | undefined => {
   const read = Option.getOrUndefined(readSettlementFact(fact))
   return read?._tag === "Ended" && read.state !== "unresolved" ? { fact: read, principal: fact.principal } : undefined
 }
 
-/** The entry of an outcome that a record commits to with its salt. */
-export const outcomeEntry = (crypto: Pick<Crypto["Service"], "sha256">, salt: Uint8Array, record: string) =>
+/** An outcome's log entry: the commitment to a record with its salt. */
+const outcomeEntry = (crypto: Pick<Crypto["Service"], "sha256">, salt: Uint8Array, record: string) =>
   concat(Uint8Array.of(entryKinds.outcome), crypto.sha256(concat(salt, text.encode(record))))
 
 const recordOf = (crypto: Hashing, { fact, record }: Ending, receipt: Receipt | undefined): OutcomeRecord => {

@@ -1,4 +1,4 @@
-// What a new epoch takes over: the history of the keys, and the outcomes of a fork that no checkpoint covers.
+// Carries over into a new epoch the history of the keys, and the outcomes of a fork that no checkpoint covers.
 import { Effect } from "effect"
 import { Base64Url } from "effect/encoding"
 import { SqlClient } from "effect/sql"
@@ -13,7 +13,7 @@ export const makeTakingOver = Effect.gen(function* () {
   const tree = yield* Tree
   const name = (yield* Config).host ?? ""
 
-  /** The whole history, each time of a key after the one before. */
+  /** Key entries for the whole history, in the order of the keys' times. */
   const keyEntries = Effect.map(
     sql<{ kid: string; purpose: KeyUse; public_key: Uint8Array; valid_from: Date; valid_until: Date | null }>`select
       kid, purpose, public_key, valid_from, valid_until from receipts_keys order by valid_from, valid_until, kid`,
@@ -31,7 +31,7 @@ export const makeTakingOver = Effect.gen(function* () {
       })
   )
 
-  /** Takes what no checkpoint covers out of a fork: the next epoch has it. */
+  /** Removes the leaves of a fork that no checkpoint covers, and returns the outcomes among them for the next epoch. */
   const takeUnsigned = Effect.fnUntraced(function* (epoch: number) {
     const [row] = yield* sql<{ signed: bigint }>`select coalesce(max(size), 0)::int8 as signed
       from receipts_checkpoints where epoch = ${epoch}`

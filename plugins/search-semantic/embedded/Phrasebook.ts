@@ -1,6 +1,6 @@
-// The small dictionary that ships with the plugin (`phrases.txt`, made by `npm run build:phrasebook`): the English of
-// words of other languages. Loaded only if its hash matches the one below. It stays one text of sorted lines with the
-// offsets of the lines, some 5 MB: a map would take three times as much. Pure.
+// The small dictionary that ships with the plugin (`phrases.txt`, made by `npm run build:phrasebook`): English
+// translations of words of other languages. Loaded only if its hash matches the constant below. It stays one text of
+// sorted lines with the offsets of the lines, some 5 MB: a map would take three times as much. Pure.
 
 export const phrasesHash = "95624a6a8bbca498cb5513ff58f870ff46b391058d01b7dba71e4c73acb55a37"
 
@@ -8,9 +8,9 @@ export const phrasesHash = "95624a6a8bbca498cb5513ff58f870ff46b391058d01b7dba71e
 const formLengthMin = 5
 /** Maximum letters in the differing endings of two forms of one word. */
 const endingMax = 2
-/** Words compared before and after the position where a word would be sorted. */
+/** Number of words to compare before and after the position of a word in the sorted lines. */
 const neighboursMax = 8
-/** The shortest pieces that a word is taken apart into. */
+/** Minimum length of the pieces of a compound. */
 const pieceMin = 4
 
 const sharedLength = (a: string, b: string): number => {
@@ -40,7 +40,7 @@ export class Phrasebook {
     return this.#lineAt(position).split(" ", 1)[0]!
   }
 
-  /** The first position with a word that is not less than this one. */
+  /** The first position with a word that sorts at or after this one. */
   #positionOf(word: string): number {
     let [low, high] = [0, this.#starts.length]
     while (low < high) {
@@ -51,7 +51,7 @@ export class Phrasebook {
     return low
   }
 
-  /** The English of a word, the surest first; empty for an unknown word. */
+  /** The English of a word, most certain first; empty for an unknown word. */
   meanings(word: string): ReadonlyArray<string> {
     const [found, ...meant] = this.#lineAt(this.#positionOf(word)).split(" ")
     return found === word ? meant : []

@@ -1,8 +1,8 @@
 // The table of word vectors that ships with the plugin (`words.bin`, made by `npm run build:vectors`): 50,000 English
-// words of a hundred signed bytes each. Loaded once, on first use, and only if its hash matches the one below. About 12
-// MB of memory. The words are in the order of their frequency, which is their weight: a word of every text is not
-// discriminative. Similar words are found by a full scan, in half a millisecond or so. Words of other languages are
-// read as their English by the phrasebook, and an unknown word of a query may be mistyped.
+// words of a hundred signed bytes each. Loaded once, on first use, and only if its hash matches the constant below.
+// About 12 MB of memory. The words are sorted by frequency, which determines their weight: a word that occurs in every
+// text is not discriminative. Similar words are found by a full scan, in half a millisecond or so. Words of other
+// languages are read as their English by the phrasebook, and an unknown word of a query may be mistyped.
 import { Context, Effect, FileSystem, Layer, Path } from "effect"
 import { Hex } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -30,7 +30,7 @@ export interface WordMeaning {
 
 /** A word in English: as written, translated by the phrasebook, or guessed. */
 export interface English {
-  /** None if nothing is known. */
+  /** Empty for an unknown word. */
   readonly words: ReadonlyArray<string>
   /** 0 to 1: how sure that is. */
   readonly likeness: number
@@ -113,8 +113,8 @@ export class WordTable {
   }
 
   /**
-   * The combined vector of English words, each by its weight, and by its sureness for `known`; undefined if the table
-   * has none of them.
+   * The combined vector of English words, each by its weight, and by its sureness for `known`. Undefined if the table
+   * has no vector for any of them.
    */
   meaningOf(words: Iterable<readonly [word: string, times: number, sureness?: number]>): WordMeaning | undefined {
     const sum = new Float64Array(dimension)

@@ -1,5 +1,5 @@
-// The vectors of resources by the table of words, in the database, and how far this revision of them has come. A
-// resource without any word of the table has no vector.
+// The vectors of resources by the table of words, in the database, and the progress of this revision. A resource gets a
+// vector only if it has a word of the table.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { ResourceDocument } from "../../catalog/contract.ts"
@@ -14,7 +14,7 @@ const revision = `${recipe} ${tableHash} ${phrasesHash}`
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
-export interface WordsState {
+interface WordsState {
   /** The last resource id of the first run. */
   readonly scanned: bigint
   readonly complete: boolean
@@ -44,7 +44,7 @@ export class WordVectors extends Context.Service<
           ([row]) => row ?? { scanned: 0n, complete: false }
         ),
         write: Effect.fn("WordVectors.write")(function* (documents) {
-          // The table is read for the first one: an empty catalog needs none of it.
+          // The table is only loaded for the first resource: an empty catalog does not need it.
           if (documents.length === 0) return
           const table = yield* words.table
           const vectors = documents.map((document) => ({ id: document.id, vector: resourceVector(table, document) }))

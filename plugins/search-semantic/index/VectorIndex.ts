@@ -87,7 +87,7 @@ const widest = 1_000
 /** How many times wider that is than the first pass, roughly. */
 const wider = 8
 
-export interface VectorLookup {
+interface VectorLookup {
   readonly hits: ReadonlyArray<Hit>
   /** The read returned all vectors. */
   readonly isAll: boolean

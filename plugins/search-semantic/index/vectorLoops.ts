@@ -273,7 +273,7 @@ const moduleBytes = Uint8Array.from([
   ...section(10, [3, ...code(scan), ...code(dot), ...code(choose)])
 ])
 
-export interface VectorLoops {
+interface VectorLoops {
   readonly memory: WebAssembly.Memory
   /** Groups and rows a group, at least one each, and the numbers of the formula. */
   readonly scan: (groups: number, rows: number, delta: number, base: number) => void

@@ -1,6 +1,6 @@
 // The queue of pending embeddings: resources of generations that are being built or active. Jobs are leased with a
-// fence, so that a late holder cannot finish any; a resource that changes during its lease is due again. Jobs that
-// failed too often are set aside and do not delay others.
+// fence, so that a late holder cannot finish any. A resource that changes during its lease is due again. Jobs that
+// failed too often are suspended and do not delay others.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { trustedMillis } from "../../../kernel/time/trustedTime.ts"
@@ -52,7 +52,7 @@ export class EmbeddingJobs extends Context.Service<
      * stores their vectors.
      */
     readonly finish: (jobs: ReadonlyArray<Job>) => Sql<ReadonlySet<bigint>>
-    /** Returns jobs after a failure: due later, or set aside if the resources caused it and have failed too often. */
+    /** Returns jobs after a failure: due later, or suspended if the resources caused it and have failed too often. */
     readonly fail: (
       jobs: ReadonlyArray<Job>,
       error: string,

@@ -7,7 +7,7 @@ import { LruCache } from "../../../kernel/cache/LruCache.ts"
 import { CircuitBreaker } from "./CircuitBreaker.ts"
 import { Embedder, EmbeddingFailed, type EmbeddingRequest } from "./Embedder.ts"
 
-export interface QueryVectorOptions {
+interface QueryVectorOptions {
   readonly entriesMax: number
   readonly patienceMillis: number
 }

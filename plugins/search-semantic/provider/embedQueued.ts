@@ -1,5 +1,5 @@
 // Processes the queue of embeddings in batches, on several replicas concurrently by leases. It degrades gracefully: an
-// unavailable provider costs time, and a resource that cannot be embedded is set aside after its attempts.
+// unavailable provider costs time, and a resource that cannot be embedded is suspended after its attempts.
 import { Effect } from "effect"
 import { type Job, EmbeddingJobs } from "./EmbeddingJobs.ts"
 import { inTransaction } from "../../../kernel/database/Database.ts"

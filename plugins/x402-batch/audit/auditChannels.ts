@@ -16,7 +16,7 @@ import { type ChannelView, compareChannels, holdingOf } from "./compareChannels.
 
 export interface RecordedChannels {
   readonly networkId: Uint8Array
-  /** Contracts whose events the audit needs: those of recorded calls, and the configured one. */
+  /** Contracts that the audit needs events of: the contracts of recorded calls, and the configured contract. */
   readonly contracts: ReadonlySet<string>
   readonly calls: ReadonlyArray<ChannelCall>
   readonly stored: ReadonlyArray<StoredChannel>
@@ -41,7 +41,7 @@ export const readRecordedChannels = Effect.gen(function* () {
   return recorded
 })
 
-/** The channels and receivers that records name, each once. */
+/** The distinct channels and receivers in the records. */
 const namedIn = ({ calls, stored }: RecordedChannels) => {
   const channels = new Map<string, NamedChannel>()
   const receivers = new Map<string, { contract: string; receiver: string; token: string }>()
@@ -56,7 +56,7 @@ const namedIn = ({ calls, stored }: RecordedChannels) => {
   return { channels, receivers }
 }
 
-/** Each contract's balance of each token, for the network's assets, whose entries can be read. */
+/** Each contract's balance of each token. Only for the network's assets, because their entries can be read. */
 const readHeld = Effect.fn("audit.readHeld")(function* (
   endpoint: AuditEndpoint,
   pairs: ReadonlyMap<string, { readonly contract: string; readonly token: string }>
@@ -81,7 +81,7 @@ const readHeld = Effect.fn("audit.readHeld")(function* (
   return held
 })
 
-/** The contract's side, and the comparison. */
+/** Reads the contract's side and compares it with the records. */
 export const auditChannels = Effect.fn("audit.channels")(function* (
   recorded: RecordedChannels,
   { contractEvents, fromLedger, toLedger }: LedgerView,

@@ -10,7 +10,7 @@ import { addressOf, type Value } from "../../../kernel/stellar/Value.ts"
 import { batchFunctions, claimsOfValue } from "../batchCalls.ts"
 import { channelIdOf, type ChannelConfig, type ClaimEntry, configOfValue, decodeChannelConfig } from "../batchCodec.ts"
 
-/** A channel that a call names. */
+/** A channel in the arguments of a call. */
 export interface NamedChannel {
   readonly contract: string
   readonly channelId: string
@@ -42,7 +42,7 @@ export interface StoredChannel extends NamedChannel {
   readonly delegated: boolean
   readonly charged: bigint
   readonly totalClaimed: bigint
-  /** A refund that was signed and may be paid out, with the nonce that it counts for. */
+  /** A signed refund that may be paid out, with its nonce. */
   readonly refund: { readonly amount: bigint; readonly nonce: bigint } | undefined
 }
 
@@ -64,7 +64,7 @@ const places: Readonly<Record<string, { readonly config?: number; readonly claim
 }
 
 /** The call of a row; undefined for an envelope that does not call a channel's contract. */
-export const readCall = (networkId: Uint8Array, row: CallRow): ChannelCall | undefined => {
+const readCall = (networkId: Uint8Array, row: CallRow): ChannelCall | undefined => {
   const transaction = transactionIn(readXdr(xdr.TransactionEnvelope.schema, row.envelope))
   const call = transaction === undefined ? undefined : callOf(transaction)
   if (call === undefined) return undefined

@@ -9,22 +9,22 @@ import type { ChannelState } from "../batchCodec.ts"
 import type { ChannelCall, NamedChannel, StoredChannel } from "./channelRecords.ts"
 
 /** An event of the contract in a transaction of any sender. */
-export interface SeenBatchEvent {
+interface SeenBatchEvent {
   readonly contract: string
   readonly transaction: string
   readonly ledger: number
   readonly event: BatchEvent
 }
 
-export interface ChannelOnLedger extends NamedChannel {
-  /** Undefined: the ledger has no such entry, or an archived one. */
+interface ChannelOnLedger extends NamedChannel {
+  /** Undefined if the entry does not exist on the ledger or is archived. */
   readonly state: ChannelState | undefined
   /** The ledger that changed it last. */
   readonly modifiedLedger: number
 }
 
 /** The amount of a token owed to a receiver, and the contract's balance of that token. */
-export interface ReceiverOnLedger {
+interface ReceiverOnLedger {
   readonly contract: string
   readonly receiver: string
   readonly token: string
@@ -38,7 +38,9 @@ export interface ChannelView {
   readonly events: ReadonlyArray<SeenBatchEvent>
   readonly channels: ReadonlyArray<ChannelOnLedger>
   readonly receivers: ReadonlyArray<ReceiverOnLedger>
-  /** What each contract has of each token, by `holdingOf`; only of the network's own assets, read after the rest. */
+  /**
+   * Each contract's balance of each token, by `holdingOf`. Only for the network's own assets, and read after the rest.
+   */
   readonly holdings: ReadonlyMap<string, { readonly amount: bigint; readonly modifiedLedger: number }>
 }
 
@@ -49,8 +51,8 @@ export interface ChannelRecords {
   readonly storedAfter: ReadonlyArray<StoredChannel>
 }
 
-/** A token of a contract, summed over the channels that are known; decimal, atomic units. */
-export interface TokenSum {
+/** A token of a contract, summed over the known channels; decimal, atomic units. */
+interface TokenSum {
   readonly contract: string
   readonly token: string
   /** Deposited, and not claimed, refunded or withdrawn. */
@@ -61,7 +63,7 @@ export interface TokenSum {
   readonly has: string | null
 }
 
-export interface ChannelAudit {
+interface ChannelAudit {
   readonly channels: number
   /** Opened before the endpoint's history: compared, not summed. */
   readonly older: number
@@ -75,7 +77,7 @@ export interface ChannelAudit {
   readonly mismatches: ReadonlyArray<Mismatch>
 }
 
-/** Ledgers that an entry lives on at least after each call that changes it (`contract/channel.as`). */
+/** Minimum ledgers that an entry lives after each call that changes it (`contract/channel.as`). */
 export const lifeLedgersMin = 259_200
 
 export const holdingOf = (contract: string, token: string): string => `${contract} ${token}`
@@ -115,7 +117,7 @@ const moving: ReadonlySet<string> = new Set([
   batchFunctions.settle
 ])
 
-/** Each recorded call against its event. */
+/** Compares each recorded call with its event. */
 const verifyCalls = ({ calls }: ChannelRecords, view: ChannelView, wrong: Wrong): void => {
   const byTransaction = Map.groupBy(view.events, ({ transaction }) => transaction)
   for (const call of calls) {
@@ -169,7 +171,7 @@ interface Sum {
   readonly hasOthers: boolean
 }
 
-/** A channel's balance by our records of our calls, and by the events of everyone else's. */
+/** A channel's balance from our records of our calls, and from the events of all other calls. */
 const sumOf = (place: string, { calls, events, recorded }: ByChannel): Sum => {
   const own = events.get(place) ?? []
   const others = own.filter(({ event, transaction }) => change(event) !== undefined && !recorded.has(transaction))

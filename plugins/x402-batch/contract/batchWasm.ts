@@ -1,5 +1,5 @@
-// The batch contract as it is put on a ledger, built from its sources by npm run contract; not to be edited.
-// batch.wasm has the same bytes. Its code has not been audited.
+// The batch contract in its deployed form, built from its sources by npm run contract; not to be edited. batch.wasm has
+// the same bytes. Its code has not been audited.
 
 /** sha256 of the module: the name of its code on every ledger. */
 export const batchWasmHash = "2831fe363f3045076d7b1b7737a5fa1f1d33add52324a53fdda11d270b2611eb"

@@ -1,5 +1,5 @@
-// The settlement contract as it is put on a ledger, built from settle.as by npm run contract; not to be edited.
-// settle.wasm has the same bytes. Its code has not been audited.
+// The settlement contract in its deployed form, built from settle.as by npm run contract; not to be edited. settle.wasm
+// has the same bytes. Its code has not been audited.
 
 /** sha256 of the module: the name of its code on every ledger. */
 export const wasmHash = "e7735062792e434742f9c3522446df31480fa69e483b2ac33a5c1613facae6b1"

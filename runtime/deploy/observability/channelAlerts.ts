@@ -1,5 +1,5 @@
-// The alerts of payment channels, as data: for channels whose charges the payer may soon withdraw. Their form is the
-// same as in `alerts.ts`.
+// The alerts of payment channels, as data: the payer may soon withdraw a channel's charges. Their form is the same as
+// in `alerts.ts`.
 import { type Alert, grew } from "./Alert.ts"
 
 export const channels: ReadonlyArray<Alert> = [

@@ -1,5 +1,5 @@
-// The Grafana dashboard, generated from the metrics registry. The first row shows whether money is moving, whether
-// anything is stuck and what is running out, with the alerts' own thresholds. A row for each group follows, with a
+// The Grafana dashboard, generated from the metrics registry. The first row answers whether money moves, whether
+// anything is stuck and which resources run out, with the alerts' own thresholds. A row for each group follows, with a
 // panel for each metric by its kind and unit. So every metric has a panel, and no panel shows an unknown metric. Titles
 // are the first words of each metric's help; stroops are shown as XLM.
 import type { Measure, Unit } from "../../../kernel/telemetry/Measure.ts"
@@ -79,11 +79,11 @@ interface Figure {
   readonly description: string
   readonly expr: string
   readonly unit: string
-  /** Ascending values, each with the color from there on; the first step has no value. */
+  /** Ascending values, each with the color from there on. The first value is null. */
   readonly steps: ReadonlyArray<readonly [value: number | null, color: "green" | "orange" | "red"]>
 }
 
-/** Is money moving, is anything stuck, what is running out? The thresholds are the same as in `alerts.ts`. */
+/** Does money move, is anything stuck, which resources run out? The thresholds are the same as in `alerts.ts`. */
 const figures: ReadonlyArray<Figure> = [
   {
     title: "Payments settled a minute",

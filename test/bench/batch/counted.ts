@@ -20,7 +20,7 @@ const clients = 32
 const sumOf = ({ counts }: Counter, what?: string): number =>
   [...counts()].reduce((sum, [name, count]) => sum + (what === undefined || name === what ? count : 0), 0)
 
-/** The pool `vouchers` is sent to a separate facilitator that has none of the channels in its cache. */
+/** The pool `vouchers` is sent to a separate facilitator, which has not cached any of its channels. */
 export const countVouchers = async (
   { clients: process, ledgerUrl, rpc, startOurs }: BatchWorld,
   channels: ReadonlyArray<BatchChannel>,

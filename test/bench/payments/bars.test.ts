@@ -113,7 +113,7 @@ describe("the bars of payments", () => {
     const blocks = (...cpuRounds: ReadonlyArray<number | null>): Case => ({ ...oneCase(1), cpuRounds })
     const verified = (bare: Case, telemetry: Case) =>
       missed({ ...reached, variants: { ...variants, bare, telemetry, keys: bare } })
-    // A machine that slows down, and one block in which another program used the processor.
+    // A machine that slows down, and one block disturbed by another program's processor use.
     expect(verified(blocks(1, 2, 3), blocks(1.1, 2.2, 9))).toEqual([])
     expect(verified(blocks(1, 2, 3), blocks(1.2, 2.4, 3))).toEqual(["with OpenTelemetry at 0.1: rate kept"])
     expect(verified(blocks(1, 2, 3), blocks(1, 2, null))).toEqual(["with OpenTelemetry at 0.1: rate kept"])

@@ -7,8 +7,8 @@ const ownCpu = ({ cpu }: Case): number => cpu.facilitator ?? Number.NaN
 const databaseCpu = ({ cpu }: Case): number => cpu.database ?? Number.NaN
 
 /**
- * The rate with a setting divided by the rate without it, when the facilitator's processor limits both: computed for
- * each block of rounds, in which both had the same conditions, then the median.
+ * The rate with a setting divided by the rate without it, when the facilitator's processor limits both. It is computed
+ * per block of rounds, because both rates of a block had the same conditions, then the median.
  */
 export const rateKept = (without: Case, withIt: Case): number =>
   median(without.cpuRounds.map((cpu, at) => (cpu ?? Number.NaN) / (withIt.cpuRounds[at] ?? Number.NaN)))
@@ -68,7 +68,7 @@ export const check = (figures: Figures): ReadonlyArray<Bar> => {
   ]
 }
 
-/** This checkout beside another one. */
+/** Bars for this checkout against another one. */
 export const verifyBeside = (
   verify: { readonly ours: Case; readonly before: Case },
   settle: Figures["settle"]

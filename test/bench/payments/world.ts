@@ -1,6 +1,6 @@
 // The world of the payments bench: one ledger, one PostgreSQL, the clients, and the measured programs, each a separate
 // process and started as its users start it. Each of our facilitators has a database and a sponsor; the official class
-// has twenty accounts that settle in turns and one that pays a fee bump.
+// has twenty accounts that settle in turns and an account that pays fee bumps.
 import { Keypair } from "@stellar/stellar-sdk"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -23,7 +23,7 @@ export interface Subject {
   readonly name: string
   readonly pid: number
   readonly port: number
-  /** Its database; the official class has none. */
+  /** The facilitator's database; absent for the official class. */
   readonly databaseUrl?: string
   readonly sponsorSecret?: string
   readonly tail: () => string
@@ -33,7 +33,7 @@ export interface Subject {
 export interface OursOptions {
   readonly name: string
   readonly channels: number
-  /** Another checkout, whose program is started; absent: this one's. */
+  /** Starts the program of another checkout; absent: of this one. */
   readonly checkout?: string
   readonly plugins?: ReadonlyArray<string>
   readonly set?: ReadonlyArray<string>

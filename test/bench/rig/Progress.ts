@@ -9,7 +9,7 @@ export class Progress {
   #total: number
   #done = 0
 
-  /** `total`: number of steps, as far as it is known in advance. */
+  /** `total`: number of steps, if known in advance. */
   constructor(name: string, total: number) {
     this.#name = name
     this.#total = total

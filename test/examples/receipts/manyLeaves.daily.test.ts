@@ -19,7 +19,7 @@ const read: ReadNode = ({ height, index }) => levels[height]![index]!
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex")
 const tree = (leaves: number) => ({ size: leaves, root: rootOf(levels, leaves).toString("hex") })
 
-/** Repeatable numbers below a bound. */
+/** Reproducible numbers below a bound. */
 const picks = (count: number, below: number): ReadonlyArray<number> =>
   Array.from({ length: count }, (_, n) => sha(`pick ${n} of ${below}`).readUInt32BE() % below)
 

@@ -1,5 +1,5 @@
-// The verifier in Python, which was written from the plugin's page alone: it holds what is genuine and refuses every
-// forgery, as the one in JavaScript does. Without a Python it says so and is left out.
+// The Python verifier, a second implementation that needs no package: it accepts genuine receipts and refuses every
+// forgery, as the JavaScript verifier does. Without a Python the test is skipped, with a message.
 import { spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { expect, it } from "vitest"
@@ -37,6 +37,6 @@ it.skipIf(python === undefined)("Python holds what is genuine and refuses every 
     (at < passing.length ? said[at] === "10000" : said[at]!.startsWith("refused: ")) ? [] : [`${kind}: ${said[at]}`]
   )
   expect(wrong).toEqual([])
-  // A refusal says what is wrong; none is a mistake of the verifier's own.
+  // A refusal names the defect of the receipt; none results from an error in the verifier.
   expect(said.filter((one) => /object|attribute|NoneType/.test(one))).toEqual([])
 })

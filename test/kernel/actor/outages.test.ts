@@ -101,7 +101,7 @@ it.effect("the line waits a moment for the system's code, and has the place wher
 it("recognizes a silent ledger, and leaves other failures alone", () => {
   expect(outageOf(timedOut)).toEqual({ subject: "the ledger's RPC" })
   expect(outageOf({ ...timedOut, code: "HTTP 503" })).toEqual({ subject: "the ledger's RPC", code: "HTTP 503" })
-  // An answer that is not credible, or a signer that does not sign: the RPC is available.
+  // The RPC is available if it returns an implausible answer, or if a signer does not sign.
   expect(outageOf({ _tag: "LedgerUnavailable", operation: "sign", message: "no signature" })).toBeUndefined()
   expect(outageOf({ _tag: "SqlError", reason: { _tag: "ConstraintError" } })).toBeUndefined()
   expect(outageOf({ _tag: "SqlError", reason: { _tag: "UnknownError", cause: { code: "57P01" } } })).toEqual({

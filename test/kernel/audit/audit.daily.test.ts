@@ -1,4 +1,4 @@
-// The auditor finds no issue in a facilitator's correct books, and finds the one change in otherwise equal books. Each
+// The auditor finds no issue in a facilitator's correct books, and finds the only change in otherwise equal books. Each
 // rule is tested with an injected error that no other rule reports.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"

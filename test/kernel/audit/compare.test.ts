@@ -55,7 +55,10 @@ const rulesOf = (moved: string, transfers: ReadonlyArray<bigint>): ReadonlyArray
   return compare(claims, view).mismatches.map(({ rule }) => rule)
 }
 
-/** Books after a restore: the settlement's own record has `aa`, and the ledger executed `cc`, whose record was lost. */
+/**
+ * Books after a restore: the settlement's own record has `aa`, and the ledger executed `cc`, but the record of `cc` was
+ * lost.
+ */
 const lostRulesOf = (
   change: { readonly charged?: bigint; readonly moved?: bigint; readonly own?: boolean; readonly endedBy?: string } = {}
 ) => {

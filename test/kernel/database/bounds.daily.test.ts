@@ -1,5 +1,5 @@
-// A server that admits fewer connections than requested, one that stops answering, and slow background work: over HTTP,
-// with the test's own PostgreSQL.
+// A server that admits fewer connections than requested, a server that stops answering, and slow background work: over
+// HTTP, with the test's own PostgreSQL.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, Fiber, Latch, Layer, Redacted, Schedule } from "effect"

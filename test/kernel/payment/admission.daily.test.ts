@@ -68,7 +68,7 @@ const rows: ReadonlyArray<Row> = [
     set: [],
     arrange: ({ services }) => {
       const pool = Context.getUnsafe(services, ChannelPool as never) as ChannelPool["Service"]
-      return Effect.repeat(pool.enter("ip:127.0.0.1", Duration.minutes(1)), {
+      return Effect.repeat(pool.enter("ip:127.0.0.1", Duration.minutes(10)), {
         until: ({ _tag }) => _tag === "Full"
       })
     },

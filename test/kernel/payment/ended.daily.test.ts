@@ -1,5 +1,5 @@
-// Verify of an authorization with an ended settlement, on each database of the run: not valid, whatever a simulation
-// would return. A success that was not delivered is tested in `resend.daily.test.ts`.
+// Verify of an authorization with an ended settlement, on each database of the run: invalid, even if a simulation would
+// succeed. `resend.daily.test.ts` tests undelivered successes.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, Layer } from "effect"

@@ -35,7 +35,7 @@ for (const kind of databaseKinds) {
           yield* sql`update kernel_leases set until = clock_timestamp() - interval '1 millisecond'
         where name = 'settlements'`
           expect(yield* second.leases.hold("settlements", Duration.seconds(10))).toBe(true)
-          // Half of its lease is over, even of the longer one of an embedded database.
+          // Half of the lease has passed, even of the longer lease of an embedded database.
           yield* TestClock.adjust("301 seconds")
           expect(yield* first.leases.hold("settlements", Duration.seconds(10))).toBe(false)
           const [lease] = yield* sql<{ fence: bigint }>`select fence from kernel_leases where name = 'settlements'`

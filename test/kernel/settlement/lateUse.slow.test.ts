@@ -41,7 +41,7 @@ const hold = Effect.fnUntraced(function* (facilitator: Facilitator) {
   })
 })
 
-/** Settles payments to a recipient that has no trustline when they land; afterwards it has one again. */
+/** Settles payments to a recipient without a trustline when they land; afterwards it has one again. */
 const failed = Effect.fnUntraced(function* (
   facilitator: Facilitator,
   tampers: ReadonlyArray<{ readonly nonce?: bigint; readonly expiryOffset?: number }>

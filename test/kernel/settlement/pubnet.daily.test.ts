@@ -114,13 +114,13 @@ const refusalOf = (departure: Departure) =>
 const without: ReadonlyArray<readonly [requirement: string, departure: Departure, sentence: RegExp]> = [
   ["S275", { set: ["networks.ledger:pubnet.development_auto_fund=true"] }, /development_auto_fund must be false/],
   ["S276", { set: ["networks.ledger:pubnet.fee_ceilings_calibrated=false"] }, /fee_ceilings_calibrated must be true/],
-  ["S276", { set: ["networks.ledger:pubnet.fees={}"] }, /fees names no ceilings/],
+  ["S276", { set: ["networks.ledger:pubnet.fees={}"] }, /fees sets no ceilings/],
   [
     "S277",
     { environment: { FACILITATOR_API_KEYS: "" } },
     /no caller has a key; list at least one in FACILITATOR_API_KEYS/
   ],
-  ["S278", { environment: { SPONSOR_SECRET: "SNOSEED" } }, /the sponsor's secret is no secret seed/],
+  ["S278", { environment: { SPONSOR_SECRET: "SNOSEED" } }, /the sponsor's secret is not a secret seed/],
   ["S278", { environment: { SPONSOR_SECRET: "" } }, /the sponsor's secret seed is not set/],
   [
     "S278",
@@ -128,7 +128,7 @@ const without: ReadonlyArray<readonly [requirement: string, departure: Departure
       environment: { CHANNELS: "SNOSEED" },
       set: ["networks.ledger:pubnet.channel_secrets_env=CHANNELS"]
     },
-    /channel secret 1 is no secret seed/
+    /channel secret 1 is not a secret seed/
   ],
   ["S279", { environment: { SPONSOR_SECRET: Keypair.random().secret() } }, /the sponsor G\w+ holds 0 stroops/],
   ["S279", { set: ["networks.ledger:pubnet.channel_count=3"] }, /1 of 3 channels hold less than channel_min_balance/],

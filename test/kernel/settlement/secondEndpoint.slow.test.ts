@@ -1,5 +1,5 @@
-// A facilitator with two RPC endpoints, one of which may lie or stay silent: a settlement ends only if both show it, or
-// its record notes that only one endpoint showed it.
+// A facilitator with two RPC endpoints; one of them may lie or stay silent. A settlement ends only if both show it, or
+// if its record states that only one endpoint showed it.
 import { expect, it } from "@effect/vitest"
 import { Networks, TransactionBuilder } from "@stellar/stellar-sdk"
 import { Effect } from "effect"

@@ -1,5 +1,5 @@
-// Keys on another machine: the protocols of Vault, AWS KMS, Google Cloud KMS and of our own signer, against servers
-// that authenticate callers as the real ones do; a whole facilitator whose sponsor is such a key; and the answers to
+// Keys on another machine: the protocols of Vault, AWS KMS, Google Cloud KMS and our own signer, against servers that
+// authenticate callers as the real ones do; a whole facilitator with such a key as its sponsor; and the answers to
 // callers while the signer does not sign.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"

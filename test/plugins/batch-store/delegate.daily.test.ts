@@ -84,7 +84,7 @@ it.live(
       const { kinds } = (yield* facilitator.ask("/supported", { headers })).json
       const { extra } = kinds.find((one: any) => one.scheme === "batch-settlement")
       assert.deepStrictEqual([extra.receiverAuthorizer, extra.delegatedRefund], [authorizer.address, true])
-      // The key of a store is the store's alone: it is gone with the database, this one is not.
+      // The store's own key is another one: it is lost with the database, this one is not.
       assert.notStrictEqual(authorizer.address, (yield* Effect.promise(() => remoteAuthorizer(store))).address)
       const other = yield* Effect.promise(() => delegateAuthorizer({ ...store, apiKey: keys.other }))
       assert.notStrictEqual(other.address, authorizer.address)

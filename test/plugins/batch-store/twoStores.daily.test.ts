@@ -1,5 +1,5 @@
-// One channel and several stores: two facilitators with one secret, two sellers of one facilitator, a seller with a key
-// of its own. A channel names its store by its authorizer, and every other store refuses it.
+// One channel and several stores: two facilitators with one secret, two sellers of one facilitator, a seller with a
+// separate key. A channel names its store by its authorizer, and every other store refuses it.
 import { assert, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -36,7 +36,7 @@ for (const database of databaseKinds)
         const payTo = Keypair.random().publicKey()
         const channelOf = (receiverAuthorizer: string) =>
           first.batch.channel(Keypair.random(), payTo, Keypair.random(), { receiverAuthorizer })
-        /** What a store sells on a channel, one call after the other. */
+        /** The amount that a store sells on a channel, one call after the other. */
         const soldAt = (store: typeof place, channel: ReturnType<typeof channelOf>) =>
           Effect.promise(async () => {
             const stored = remoteChannels(store)

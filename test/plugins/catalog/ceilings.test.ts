@@ -1,4 +1,5 @@
-// Ceilings of what callers without a key may write: every table has one, and the catalog's is written up to.
+// Limits on the data that callers without a key may write: every table has one, and this test fills the catalog up to
+// its limit.
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"

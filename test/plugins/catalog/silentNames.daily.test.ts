@@ -1,5 +1,5 @@
-// Names whose DNS server never answers, in probes without a key: they delay neither a payment nor the probe
-// of another caller.
+// Names with a DNS server that never answers, in probes without a key: they delay neither a payment nor another
+// caller's probe.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { lookup } from "node:dns/promises"

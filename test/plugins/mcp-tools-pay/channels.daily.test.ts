@@ -542,7 +542,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
           const { body } = yield* buy
           expect([body["code"], body["message"]], JSON.stringify(body)).toEqual([
             "PAYMENT_REJECTED",
-            expect.stringMatching(/lacks more/)
+            expect.stringMatching(/needs a larger deposit/)
           ])
         })
       )

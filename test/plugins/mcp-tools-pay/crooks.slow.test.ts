@@ -192,7 +192,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a dishon
         ]) {
           const said = { success: false, network: "stellar:testnet", errorReason, transaction: "b".repeat(64) }
           const paid = () => ({ ...content, isError: true, _meta: { "x402/payment-response": said } })
-          // The ledger shows nothing: the transaction is the one that the seller named.
+          // The ledger shows nothing, so the answer has the transaction that the seller named.
           seller.behaviour = { settle: () => Promise.resolve(said), paid }
           const unpaid = (yield* pay(client, ref, args())).body
           expect(unpaid).toMatchObject({ code: "SETTLEMENT_UNKNOWN", details: { transaction: said.transaction } })

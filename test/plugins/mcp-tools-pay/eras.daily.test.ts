@@ -1,6 +1,6 @@
 // Sellers of both eras of MCP over HTTP: with `initialize` and a session, and of revision 2026-07-28 only, through the
-// official SDK's servers and through the x402 extension's own result; and every place where a seller's PaymentRequired
-// may appear.
+// official SDK's servers and through the x402 extension's own result; and every possible place of a seller's
+// PaymentRequired.
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"

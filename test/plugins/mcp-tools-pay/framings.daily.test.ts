@@ -96,7 +96,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid 
             undefined
           ])
         }
-        // An answer that is not HTTP is returned unchanged.
+        // A non-HTTP answer is returned unchanged.
         seller.behaviour = { raw: { paid: (socket) => socket.end("17 degrees, and no head") } }
         const own = { query: query() }
         expect((yield* fetched(client, ref, own)).body).toMatchObject({

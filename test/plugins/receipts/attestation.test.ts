@@ -1,5 +1,5 @@
-// The draft's attestation: the digest against EIP-712 written down once more, the address of its signer recovered from
-// the signature, and the same bytes each time.
+// The draft's attestation: its digest against a second implementation of EIP-712, the recovered address of its signer,
+// and the same bytes each time.
 import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { secp256k1 } from "@noble/curves/secp256k1.js"

@@ -1,4 +1,4 @@
-// An independent reading of receipts, checkpoints and proofs by Node's own cryptography: nothing of the plugin is used.
+// A separate reading of receipts, checkpoints and proofs with Node's own cryptography, without code of the plugin.
 import { createHash, createPublicKey, verify } from "node:crypto"
 
 const sha256 = (...parts: ReadonlyArray<Uint8Array>): Buffer => {

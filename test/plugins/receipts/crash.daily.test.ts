@@ -38,7 +38,7 @@ interface Count {
   readonly leaves: number
 }
 
-/** Ended settlements, and leaves of outcomes. */
+/** Counts settled settlements and leaves of outcomes. */
 const counted = (sql: SqlClient.SqlClient) =>
   Effect.map(
     sql<Count>`select (select count(*)::int from kernel_settlements where state = 'settled') as outcomes,
@@ -46,7 +46,7 @@ const counted = (sql: SqlClient.SqlClient) =>
     ([row]) => row!
   )
 
-/** A payment's end, asked for again while the facilitator is busy or the outcome is open. */
+/** Settles a payment; retries while the facilitator is busy or the outcome is open. */
 const settleAt = (url: string, body: unknown) =>
   eventually(
     Effect.promise(async () => {
@@ -100,7 +100,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
           )
         )
         expect(cutOff).toBe(true)
-        // We read a server's database separately: the outcome is there, but no leaf yet.
+        // We can read a server's database separately: it has the outcome, but no leaf yet.
         if (url !== undefined)
           expect(
             yield* Effect.flatMap(SqlClient.SqlClient, counted).pipe(
@@ -111,7 +111,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         const answer = yield* settleAt(again.url, body)
         const { outcomes, receipt } = yield* provenAt(again.url, answer.transaction)
         expect(receipt).toBe(answer.extensions["tollkeeper-receipt"].info.receipt)
-        // Two keys came first.
+        // The first two leaves are keys.
         expect(outcomes).toMatchObject([{ proof: { epoch: 1, index: 2, size: 3 } }])
         expect(yield* settleAt(again.url, body)).toEqual(answer)
         expect((yield* provenAt(again.url, answer.transaction)).outcomes).toEqual(outcomes)
@@ -142,7 +142,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         )
         const last = yield* eventually(counted(first.sql), ({ leaves }) => leaves >= paid.length)
         expect(last).toEqual({ outcomes: 12, leaves: 12 })
-        // Each replica returns the receipt that the other answered with.
+        // Each replica returns the receipt from the other's answer.
         for (const { answer, replica } of paid) {
           const other = replicas.find((one) => one !== replica)!
           const { outcomes, receipt } = yield* provenAt(other.url, answer.transaction)
@@ -183,7 +183,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         const copy = yield* Effect.promise(() => keepLog(before.url, folder))
         yield* before.stop
 
-        // The state folder was lost with the machine: only the database shows that it is another one.
+        // The state folder was lost with the machine: only the database's identity reveals the restore.
         const after = yield* startFacilitator({ ...shared, database: restored })
         const { epochs } = (yield* after.ask("/log/epochs")).json
         expect(epochs.map(({ epoch, size }: any) => [epoch, size])).toMatchObject([
@@ -202,7 +202,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         expect((yield* audit).filter(({ rule }) => !isHarmlessAfterRestore(rule) || rule === missing.rule)).toEqual([
           missing
         ])
-        // Each that asks again is adopted, and has a leaf in the new epoch.
+        // Each payment that is retried is adopted, and has a leaf in the new epoch.
         for (const { body, transaction } of lost) {
           expect((yield* settleAt(after.url, body)).transaction).toBe(transaction)
           expect((yield* provenAt(after.url, transaction)).outcomes).toMatchObject([{ proof: { epoch: 2 } }])
@@ -213,7 +213,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
   )
 })
 
-/** A database, and a restored backup of it: a dump in a fresh cluster, or the embedded one's archive. */
+/** Returns a database and a restored backup of it: a dump in a fresh cluster, or the embedded database's archive. */
 const backedUp = Effect.fnUntraced(function* (kind: DatabaseKind) {
   if (kind === "postgres") {
     const cluster = Effect.acquireRelease(Effect.promise(startCluster), ({ stop }) => Effect.promise(stop))

@@ -1,5 +1,4 @@
-// A receipt in the places where its seller waits for it: in the event stream and in a webhook, the same bytes as in the
-// answer.
+// A receipt in the event stream and in a webhook, which deliver it to its seller: the same bytes as in the answer.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"

@@ -24,7 +24,7 @@ const publish = (facilitator: Facilitator, from: number, to: number) =>
       'reason', 'settle_ledger_transaction_failed', 'by', 'operator')
     from generate_series(${from}::int, ${to}::int) i`)
 
-/** A published copy of one epoch: its checkpoint alone. */
+/** A published copy of one epoch, with only its checkpoint. */
 const startCopy = Effect.fnUntraced(function* (port: number) {
   let note = ""
   const server = createServer((request, response) =>
@@ -52,7 +52,7 @@ const proven = (facilitator: Facilitator, i: number) =>
     ({ json }) => json.outcomes
   )
 
-/** The proof of an outcome that is logged, and not signed. */
+/** The proof of an outcome that is logged but not signed. */
 const unproven = (facilitator: Facilitator, i: number) =>
   Effect.map(
     eventually(facilitator.ask(`/receipts/${hashOf(i)}?proof=1`), ({ status }) => status === 200),
@@ -87,7 +87,7 @@ describe.each(databaseKinds)("a fork of the log on %s", (kind) => {
         const mark = yield* files.readFileString(markFile)
         yield* publish(first, 6, 10)
         const published = (yield* proven(first, 10))[0].proof.checkpoint
-        // A copy that is behind, and one of a size that no key of the log signed.
+        // A copy that is behind, and a copy with a size that no key of the log signed.
         copy.has(older)
         yield* publish(first, 11, 11)
         yield* proven(first, 11)
@@ -153,7 +153,7 @@ describe.each(databaseKinds)("a fork of the log on %s", (kind) => {
         yield* isFork(restored)
         expect(yield* unproven(restored, 102)).toBeNull()
         expect((yield* restored.ask("/log/checkpoint")).text).toContain("\n7\n")
-        // As the command does.
+        // Does the same as `tollkeeper receipts begin-epoch`.
         const [origin, size, root] = published.split("\n")
         const copy = JSON.stringify({ origin, size: Number(size), root })
         yield* restored.sql`update receipts_epochs set ended = 'a backup was restored', published = ${copy}::jsonb`
@@ -183,7 +183,7 @@ describe.each(databaseKinds)("a fork of the log on %s", (kind) => {
         expect(yield* unproven(twice, 201)).toBeNull()
         yield* twice.stop
 
-        // Made again, with the same keys.
+        // A new database and state folder with the same keys.
         const made = yield* start(yield* newDatabase(kind), yield* makeFolder)
         yield* publish(made, 301, 301)
         yield* isFork(made)

@@ -1,5 +1,5 @@
-// The keys of receipts: rotated while old receipts go on verifying, stolen and bounded by the log, held by another
-// machine that may not answer, and never an account's.
+// The keys of receipts: rotated while old receipts still verify, stolen but bounded by the log, held by a remote signer
+// that may not answer, and never an account's key.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
@@ -49,7 +49,7 @@ const proven = (facilitator: Facilitator, { transaction }: { readonly transactio
 
 const receiptIn = ({ extensions }: any): string => extensions["tollkeeper-receipt"].info.receipt
 
-/** A receipt as a thief of a key signs it, of a payment that never was. */
+/** A forged receipt by a thief of a key, for a payment that never happened. */
 const forge = (pair: Keypair, claims: object): string => {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
   const header = part({ alg: "EdDSA", kid: kidOf(pair), typ: "tollkeeper-receipt+jws" })
@@ -88,7 +88,8 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
         expect(methodOf(announced, former)).toMatchObject({ validFrom: 0, validUntil: expect.any(Number) })
         const { validFrom } = methodOf(announced, current)
         expect(validFrom).toBe(methodOf(announced, former).validUntil)
-        // At a whole second, as did.json has it: an outcome of a fraction before it is still the former key's.
+        // The key takes effect at a whole second, as in did.json: an outcome just before it still belongs to the former
+        // key.
         const [whole] = yield* after.sql`select 1 from receipts_keys where kid = ${kidOf(current).split("#")[1]!}
           and valid_from = to_timestamp(${validFrom}::int8)`
         expect(whole).toBeDefined()
@@ -103,7 +104,7 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
           expect(answer.receipt).toBe(receiptIn(paid))
           expect((yield* Effect.promise(() => verify(answer, did))).transaction).toBe(paid.transaction)
         }
-        // The log has the times when each came into force and was retired.
+        // The log has the times at which each key came into force and was retired.
         const entries = yield* after.sql<{ text: string }>`select convert_from(substr(entry, 2), 'UTF8') as text
           from receipts_leaves where get_byte(entry, 0) = 2 order by index`
         const ofReceipts = entries.map(({ text }) => JSON.parse(text)).filter(({ use }) => use === "receipt")
@@ -113,7 +114,7 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
           ["retired", kidOf(former)]
         ])
 
-        // With the former key: a payment that never was, dated in its time.
+        // With the former key: a payment that never happened, dated in that key's time.
         const { claims } = yield* Effect.promise(() => openReceipt(receiptIn(old), did))
         const forged = forge(former, { ...claims, transaction: "ab".repeat(32), amount: "999999" })
         yield* Effect.promise(async () => {
@@ -129,7 +130,7 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
         expect(also).toContain("no proof")
         expect((yield* after.ask(`/receipts/${"cd".repeat(32)}?proof=1`)).status).toBe(404)
 
-        // A log without new leaves: its checkpoint of the former key is replaced by one of the key in force.
+        // A log without new leaves: a checkpoint under the key in force replaces the former key's.
         yield* after.sql`update receipts_checkpoints set note = 'former', signed_at = to_timestamp(0)`
         yield* after.stop
         const later = yield* start(`${current.secret()},${former.secret()}`)
@@ -164,7 +165,7 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
         const rotated = yield* start(`${next.secret()},${former.secret()}`)
         const between = yield* pay(rotated, ledger)
         yield* proven(rotated, between)
-        // In force at last, as after half a minute.
+        // Puts the key in force now, instead of after half a minute.
         yield* rotated.sql`update receipts_keys set valid_until = date_trunc('second', clock_timestamp())
           where kid = ${kidOf(former).split("#")[1]!}`
         yield* rotated.sql`update receipts_keys set valid_from = date_trunc('second', clock_timestamp())
@@ -180,7 +181,7 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
         for (const paid of [old, between, fresh]) {
           const answer = yield* proven(back, paid)
           expect((yield* Effect.promise(() => verify(answer, did))).transaction).toBe(paid.transaction)
-          // A document that retires the key before, or lost it, repudiates nothing: the log's entries decide.
+          // A document that retires the key earlier, or lacks it, repudiates nothing: the log's entries decide.
           const methods = did.verificationMethod.filter(({ id }: any) => id.includes("#log-"))
           const lying = did.verificationMethod.map((one: any) =>
             one.id.includes("#receipt-") ? { ...one, validFrom: 1, validUntil: 2 } : one
@@ -197,7 +198,7 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
           ["announced", kidOf(former)],
           ["retired", kidOf(next)]
         ])
-        // It is rotated once more, to a key that is known.
+        // Rotates once more, to a known key.
         yield* back.stop
         const again = yield* start(`${next.secret()},${former.secret()}`)
         expect(yield* kidIn(yield* pay(again, ledger), yield* didOf(again))).toBe(kidOf(next))
@@ -232,7 +233,7 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
         yield* eventually(behind.ask("/health/ready"), isBehind)
         const paid = yield* pay(behind, ledger)
         expect(paid.extensions).toBeUndefined()
-        // Nor does it log the outcome without one, though it is asked to immediately.
+        // It does not log the outcome without a receipt either, although it is woken immediately.
         yield* Effect.sleep("3 seconds")
         expect(yield* behind.sql`select 1 from receipts_leaves where record like ${`%${paid.transaction}%`}`).toEqual(
           []

@@ -32,14 +32,14 @@ const bytesAt = (facilitator: Facilitator, path: string) =>
     return Buffer.from(await response.arrayBuffer())
   })
 
-/** Tiles of a level that hold as many hashes, by their paths. */
+/** Paths of the tiles of a level with `count` hashes. */
 const tilePaths = (count: number): ReadonlyArray<string> =>
   Array.from({ length: Math.ceil(count / 256) }, (_, i) => {
     const width = Math.min(256, count - i * 256)
     return `${String(i).padStart(3, "0")}${width === 256 ? "" : `.p/${width}`}`
   })
 
-/** Outcomes of an operator's, as facts; the hash of number `i` is its hex, padded. */
+/** Inserts operators' outcomes as facts; the hash of number `i` is its hex, padded. */
 const publishFailures = (facilitator: Facilitator, from: number, to: number) =>
   facilitator.publishedBy(facilitator.sql`insert into kernel_facts (type, version, subject, principal, data)
     select 'settlement.failed', 1, gen_random_uuid()::text, 'anonymous', jsonb_build_object(
@@ -80,7 +80,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         yield* publishFailures(facilitator, 301, 600)
         yield* isCosigned(602)
         const shown = yield* proven(facilitator, 600)
-        // Two keys came first.
+        // The first two leaves are keys.
         const [{ proof, record, salt }] = shown.json.outcomes
         expect(proof).toMatchObject({ epoch: 1, index: 601, size: 602 })
         expect(JSON.parse(record)).toMatchObject({ outcome: "failed", by: "operator", transaction: hashOf(600) })
@@ -89,7 +89,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         const checkpoint = readCheckpoint(proof.checkpoint, keys[0])
         expect(rootOf(outcomeLeaf(record, salt), proof.hashes, 601, 602)).toBe(checkpoint.root)
 
-        // Every leaf by its tile, and every entry by its bundle.
+        // Reads every leaf from its tile, and every entry from its bundle.
         const hashes: Array<Buffer> = []
         const entries: Array<Buffer> = []
         for (const path of tilePaths(602)) {
@@ -108,14 +108,14 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
           "announced"
         ])
 
-        // The database loses the last hundred entries and every checkpoint over them.
+        // The database loses the last hundred entries and every checkpoint that covers them.
         yield* facilitator.sql`with lost as (delete from receipts_leaves where index >= 502),
           nodes as (delete from receipts_nodes where level = 1 and index = 1),
           checkpoints as (delete from receipts_checkpoints where size > 502)
           update receipts_epochs set size = 502`
         yield* publishFailures(facilitator, 1_001, 1_001)
         const next = (yield* proven(facilitator, 1_001)).json.outcomes[0]
-        // The name of an epoch cannot be known before it begins.
+        // An epoch's name is unpredictable.
         expect(next.proof.origin).toMatch(/^pay\.example\/log\/[0-9a-f]{16}$/)
         expect(next.proof.epoch).toBe(2)
         const place = `/${next.proof.origin.replace("pay.example/", "")}`
@@ -124,7 +124,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         expect(current).toMatchObject({ epoch: 2, reason: "the database lost entries that were published" })
         const { root, size } = readCheckpoint(next.proof.checkpoint, current.keys[0])
         expect(rootOf(outcomeLeaf(next.record, next.salt), next.proof.hashes, next.proof.index, size)).toBe(root)
-        // The first entry, and the signed statement, name the log that was published before.
+        // The first entry and the signed statement name the previously published log.
         const [first] = tilePaths(size)
         const bundle = yield* bytesAt(facilitator, `${place}/tile/entries/${first}`)
         const entry = bundle.subarray(2, 2 + bundle.readUInt16BE(0))
@@ -138,7 +138,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         expect(current.statement).toContain(
           `tollkeeper-log-epoch\n${next.proof.origin}\npay.example/log\n602\n${previous.root}\n\n— ${next.proof.origin}`
         )
-        // The former epoch keeps its URLs, and has a checkpoint of the key in force.
+        // The former epoch keeps its URLs, and has a checkpoint under the key in force.
         yield* facilitator.sql`update receipts_checkpoints set note = 'former', signed_at = '1969-01-01'
           where epoch = 1`
         yield* publishFailures(facilitator, 1_002, 1_002)

@@ -30,7 +30,7 @@ const mth = (from: number, to: number): Buffer => {
   return hash(Uint8Array.of(1), mth(from, from + k), mth(from + k, to))
 }
 
-/** Nodes as the tiles of a log of this size have them. */
+/** Nodes from the tiles of a log of this size. */
 const reader = (size: number) => {
   const levels: Array<Array<Uint8Array>> = [Array.from({ length: size }, (_, i) => leafHash(sha256, entry(i)))]
   while (levels.at(-1)!.length >= 256)

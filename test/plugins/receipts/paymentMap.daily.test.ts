@@ -1,5 +1,5 @@
-// The payment map beside a log that grows: each outcome's proof holds in the map of its checkpoint; a second leaf of
-// one payment takes its place, so the former no longer verifies; and a log without a map is read into it.
+// The payment map of a growing log: each outcome's proof holds in the map of its checkpoint; a second leaf of a payment
+// replaces the first, so the first no longer verifies; and a log without a map is read into it.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -30,7 +30,7 @@ const provenIn = (facilitator: Facilitator, i: number, outcomes = 1) =>
     ({ json }) => json.outcomes
   )
 
-/** Rejects unless an outcome is the one of its payment in the map of its checkpoint. */
+/** Rejects unless the map of the outcome's checkpoint has this outcome for its payment. */
 const isCurrent = async ({ proof, record, salt }: any, did: any) => {
   const tree: any = await openCheckpoint(proof.checkpoint, did)
   const commitment = Buffer.from(await sha256(Buffer.from(salt, "base64url"), record), "hex")
@@ -68,7 +68,7 @@ describe.each(databaseKinds)("the payment map on %s", (kind) => {
         yield* Effect.promise(() => isCurrent(newest, did))
         yield* Effect.promise(() => expect(isCurrent(former, did)).rejects.toThrow("another leaf of this payment"))
 
-        // The pages have what the newest checkpoint needs, and no more.
+        // Only the pages that the newest checkpoint needs are kept.
         const [row] = yield* facilitator.sql<{ pages: bigint }>`select count(*) as pages from receipts_map_pages`
         expect(Number(row!.pages)).toBeLessThan(60)
 

@@ -1,5 +1,5 @@
-// The tree of the payment map against its definition: one root for a set of leaves, in whatever order and pages they
-// came, and a path for each that the published checker accepts for its own value alone.
+// The tree of the payment map against its definition: a set of leaves has one root, in any order and any pages, and the
+// published checker accepts each leaf's path only for that leaf's value.
 import { createHash } from "node:crypto"
 import { expect, it } from "vitest"
 import { checkMap } from "../../../examples/receipts/verify.mjs"

@@ -147,13 +147,14 @@ describe.each(databaseKinds)("receipts on %s", (kind) => {
         check(proof, key, record, salt)
         expect(() => check(proof, key, record.replace("12345", "12346"), salt)).toThrow()
 
-        // For another key's caller and a stranger's account it is as unknown as any; payer and payTo read it.
+        // Another key's caller and a stranger's account get the same 404 as for an unknown hash; payer and payTo can
+        // read it.
         expect((yield* first.ask(`/receipts/${hash}`, { headers: other })).status).toBe(404)
         expect((yield* first.ask(`/receipts/${hash}`)).status).toBe(401)
         expect((yield* signedBy(payer, first, hash)).json.receipt).toBe(jws)
         expect((yield* signedBy(payee, first, hash)).json.receipt).toBe(jws)
         expect((yield* signedBy(yield* ledger.account(), first, hash)).status).toBe(404)
-        // A challenge to sign in reads no receipt.
+        // A sign-in challenge cannot read a receipt.
         const challenges = Context.get(first.services as Context.Context<AccountChallenges>, AccountChallenges)
         const signIn = yield* challenges.make("session", new URL(first.url).host, payer.publicKey())
         const refused = yield* signedBy(payer, first, hash, (signIn as AccountChallenge).challenge)

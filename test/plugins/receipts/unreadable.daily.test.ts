@@ -12,9 +12,12 @@ import { startReceiver } from "../webhooks/receiver.ts"
 import { environment, paying, quick, receivers, secret } from "../webhooks/shop.ts"
 import { receiptSecrets } from "./secrets.ts"
 
-/** Each has a recorded and a settled event. */
+/** Each payment has a recorded and a settled event. */
 const payments = 6
-/** A read waits for a second, the rest of its batch for none; each by itself, or the server's bound, takes longer. */
+/**
+ * The first late read waits for a second, and the rest of its batch does not wait. Separate waits, or the server's
+ * timeout, would take longer than this.
+ */
 const millisMax = 4_000
 
 const lasting = (kind: DatabaseKind) =>
@@ -24,7 +27,7 @@ const lasting = (kind: DatabaseKind) =>
     )
   )
 
-/** A replica that has seen none of the settled payments, which are an hour old, and its deliveries of them. */
+/** A replica that did not settle the payments, which are an hour old, and its deliveries of them. */
 const startWorld = Effect.fnUntraced(function* (kind: DatabaseKind) {
   const receiver = yield* startReceiver({ secret })
   const shared = { database: yield* lasting(kind), environment: { ...environment, ...receiptSecrets } }
@@ -86,7 +89,7 @@ describe.each(databaseKinds)("stored receipts that cannot be read on %s", (kind)
     240_000
   )
 
-  // The one session of an embedded database waits for no lock.
+  // An embedded database has only one session, which waits for no lock.
   it.live.skipIf(kind === "pglite")(
     "hold a batch of webhooks up by about a second while their table is locked",
     () =>

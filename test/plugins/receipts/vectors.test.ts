@@ -1,5 +1,4 @@
-// Both forms as the plugin makes them, byte for byte as the committed vectors have them, which were made by code that
-// shares nothing with it.
+// The plugin makes both forms byte for byte as in the committed vectors, which code without the plugin's modules made.
 import { Effect } from "effect"
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { keccak_256 } from "@noble/hashes/sha3.js"

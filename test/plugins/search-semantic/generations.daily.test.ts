@@ -53,7 +53,7 @@ describeDatabases(
           "two retired",
           "one retired"
         ])
-        // Whatever the program assumes, the database allows only one.
+        // The database allows only one active generation, even if the program is wrong.
         const sql = yield* SqlClient.SqlClient
         const second = yield* Effect.flip(
           sql`update search_semantic_generations set status = 'active' where model = 'two'`

@@ -68,7 +68,7 @@ describe.each(databaseKinds)("webhooks on %s", (kind) => {
         while (!(yield* due(first)).some(({ attempts }) => attempts >= 2)) yield* Effect.sleep("20 millis")
         expect((yield* first.ask("/health/ready")).json.webhooks).toEqual({
           state: "degraded",
-          detail: "not reached, tried again: shop"
+          detail: "not reached, being retried: shop"
         })
         yield* first.stop
 

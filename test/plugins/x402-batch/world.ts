@@ -10,7 +10,7 @@ export interface BatchFacilitator extends Facilitator {
   readonly batch: Batch
   /** Settle's answer when its end is known: a loaded machine answers pending before the ledger has closed. */
   readonly settled: Facilitator["settle"]
-  /** A seller with the key of its authorizer; the authorizer has no account. */
+  /** A seller with the key of its authorizer; the authorizer is not an account on the ledger. */
   readonly seller: Effect.Effect<{ readonly payTo: string; readonly authorizer: Keypair }>
   /** A channel of a buyer with `deposit` in it, settled by the facilitator. */
   readonly open: (

@@ -1,5 +1,5 @@
-// An embedded database with every table of the program, moved to a PostgreSQL server: each row arrives as it was, the
-// folder stays, and a target that is in use is refused.
+// An embedded database with every table of the program, moved to a PostgreSQL server: each row arrives unchanged, the
+// folder stays, and a target in use is refused.
 import { NodeServices } from "@effect/platform-node"
 import { PgClient } from "@effect/sql-pg"
 import { expect, it } from "@effect/vitest"

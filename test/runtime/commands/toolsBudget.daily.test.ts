@@ -101,7 +101,7 @@ it("decides a hold within the running tool server, and keeps it afterwards [S104
   // Each is in the trail of the tool server's folder.
   const trail = await acts()
   expect(trail.map(({ action, outcome, subject }) => [action, subject, outcome])).toEqual([
-    ["resolve as spent", "pay_1", "pay_1 is not held, or nothing of it was signed"],
+    ["resolve as spent", "pay_1", "pay_1 is not held, or it was not signed"],
     ["resolve as spent", "pay_2", "done"],
     ["resolve as released", "pay_1", "done"]
   ])

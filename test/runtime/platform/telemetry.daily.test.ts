@@ -207,8 +207,8 @@ it.live(
       yield* eventually(Effect.sync(() => kept() >= 70))
       expect(kept()).toBeGreaterThanOrEqual(70)
       expect(kept()).toBeLessThanOrEqual(130)
-      // Background work sends nothing: every span is of a request, those of readiness probes included, which the
-      // sampler keeps occasionally. A request's own span is sent last.
+      // Background work sends nothing: every span belongs to a request, including readiness probes, which the sampler
+      // keeps occasionally. A request's own span is sent last.
       const others = () => {
         const asked = spans.flatMap(({ name, traceId }) => (/^GET \/health/.test(name) ? [traceId] : []))
         return spans.flatMap(({ name, traceId }) => ([...ids, ...asked].includes(traceId) ? [] : [name]))

@@ -1,6 +1,6 @@
 // One seed's world for agents that pay: processes of the tool server that die and restart, their shared store, and the
-// faults at each call that leaves a process. A dead process has no further effect and gets no answer; its fibers stay
-// suspended, so that its finalizers do not run.
+// faults at each call that leaves a process. A dead process causes no further effect and gets no answer; its fibers
+// stay suspended, so that its finalizers do not run.
 import { Clock, Context, Effect, References } from "effect"
 import {
   type BudgetStore,
@@ -47,7 +47,7 @@ export class AgentWorld {
   readonly counts = new Map<string, number>()
   /** The store's reservations. */
   readonly reservations = new Map<string, Reservation>()
-  /** Ledgers in which authorizations were recorded, by reservation, in order. */
+  /** Ledgers that recorded authorizations, by reservation, in order. */
   readonly #signedIn = new Map<string, number>()
   readonly #sentIds = new Set<string>()
   /** How long an acknowledged answer is replayed. */
@@ -85,7 +85,7 @@ export class AgentWorld {
     return Effect.never
   }
 
-  /** A point outside of calls at which a process may die. */
+  /** A point outside of calls where a process may die. */
   mayCrash(process: Process, where: string): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (!process.isAlive) return Effect.never

@@ -28,7 +28,7 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
   return text
 }
 
-/** Forwards anything that is not a JSON-RPC call: the friendbot's requests. */
+/** Forwards non-JSON-RPC requests, which are the friendbot's. */
 const relay = async (target: string, request: IncomingMessage, response: ServerResponse): Promise<void> => {
   const relayed = await fetch(`${target}${request.url}`)
   response.writeHead(relayed.status, headers).end(await relayed.text())

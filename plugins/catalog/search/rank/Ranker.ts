@@ -82,7 +82,7 @@ const promised = { lexical: ["lexical"], semantic: ["semantic"], hybrid: ["lexic
  * The branches that the caller's mode needs and that are off. The default mode uses the branches that are on, so it
  * needs none.
  */
-export const unprovidedOf = (
+const unprovidedOf = (
   { isModeAsked, mode }: Pick<RankRequest, "isModeAsked" | "mode">,
   present: ReadonlyArray<Pick<SearchBranch, "mode">>
 ): ReadonlyArray<SearchBranch["mode"]> =>

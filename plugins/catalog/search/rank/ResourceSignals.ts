@@ -25,7 +25,7 @@ const sketchedMax = 600
 /** A time before any young evidence. */
 export const established = new Date(0)
 
-export interface RankingHints {
+interface RankingHints {
   /** A filter names the recipient. */
   readonly isOfOneSeller: boolean
   readonly prefers: Intent["prefers"]

@@ -15,7 +15,7 @@ export interface Ranked {
   readonly hits: ReadonlyArray<Hit>
 }
 
-export interface FuseOptions {
+interface FuseOptions {
   readonly k: number
   /** Hits below this share of their branch's best hit, in every branch that found them, are left out. */
   readonly relevanceMin: number
@@ -166,7 +166,7 @@ export const isAnyFitting = (
 const witnessMin = 0.06
 
 /** The rank of a hit in one branch, from 1. */
-export interface BranchRank {
+interface BranchRank {
   readonly rank: number
   readonly score: number
   readonly relevance: number

@@ -38,7 +38,7 @@ export interface Weighed extends Fused {
   readonly signals?: { readonly popularity: number; readonly freshness: number; readonly originHits: number }
 }
 
-export type SignalWeights = Pick<
+type SignalWeights = Pick<
   SearchValues,
   "popularity_weight" | "freshness_weight" | "origin_decay" | "unproven_share" | "evidence_margin"
 > & {
@@ -116,7 +116,7 @@ const seniorsFirst = (
  * remaining hits with evidence answers, and it is more relevant than all of them by more than the margin; after the
  * first `claimsMax` claims the margin is that of `floodShare`.
  */
-export const evidenceFirst = (
+const evidenceFirst = (
   hits: ReadonlyArray<Weighed>,
   hasEvidence: (id: bigint) => boolean,
   margin: number,

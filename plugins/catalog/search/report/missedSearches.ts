@@ -108,7 +108,7 @@ interface MissedRow {
   readonly examined: bigint
 }
 
-export interface MissedPage {
+interface MissedPage {
   readonly report: typeof MissedSearches.Type
   /** Rows that were scanned. */
   readonly examined: bigint

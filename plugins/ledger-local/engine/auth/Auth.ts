@@ -46,7 +46,7 @@ interface InvokerTracker {
 type AuthFrame = { readonly contract: ScAddress; readonly fn: string } | { readonly create: SorobanAuthorizedFunction }
 
 /** The state to return to when a frame fails. */
-export interface AuthSnapshot {
+interface AuthSnapshot {
   readonly accounts: ReadonlyArray<readonly [AccountTracker, NodeSnapshot, boolean] | undefined>
   readonly accountCount: number
   readonly invokers: ReadonlyArray<NodeSnapshot>

@@ -15,7 +15,7 @@ export const functionString = (fn: SorobanAuthorizedFunction): string =>
     )
   )
 
-export interface InvocationNode {
+interface InvocationNode {
   readonly fn: SorobanAuthorizedFunction
   id: string | undefined
   used: boolean

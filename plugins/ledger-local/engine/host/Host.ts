@@ -75,7 +75,7 @@ const stamp = (storage: Storage, readWrite: ReadonlyArray<KeyEntry>, ledgerSeq: 
 }
 
 /** The rent changes of the footprint's contract entries between `before` and `after`. */
-export const rentChangesOf = (
+const rentChangesOf = (
   input: HostInput,
   storage: Storage,
   before: Store,

@@ -37,7 +37,7 @@ export const errorCodes = [
 export type HostErrorCode = (typeof errorCodes)[number]
 
 /** An error's data in addition to its message: contract values, in the order of the network's text. */
-export type ErrorArguments = ReadonlyArray<ScVal>
+type ErrorArguments = ReadonlyArray<ScVal>
 
 export class HostError extends Error {
   readonly errorType: HostErrorType

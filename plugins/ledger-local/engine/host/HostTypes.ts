@@ -69,7 +69,7 @@ export interface HostInput {
 }
 
 /** One delegate of the running authentication, usable once. */
-export interface Delegate {
+interface Delegate {
   readonly signature: SorobanDelegateSignature
   used: boolean
 }

@@ -15,10 +15,10 @@ const OBJECT_BYTES = 64
 const VALUE_BYTES = 96
 const VALUE_PAIR_BYTES = 192
 const ADDRESS_BYTES = 48
-/** Pieces of XDR that the price of `serialize_to_bytes` holds already. */
+/** Pieces of XDR that the price of `serialize_to_bytes` already includes. */
 const PIECES_PRICED = 2
 
-/** The sum of what each item comes to. */
+/** The sum over all items. */
 export const sumOf = <A>(items: ReadonlyArray<A>, of: (item: A) => number): number =>
   items.reduce((total, item) => total + of(item), 0)
 
@@ -140,7 +140,7 @@ export class ValueCosts {
     return this.copied(PAIR_BYTES * steps) + steps * this.compared(key, key)
   }
 
-  /** A rebuilt map, whose order is checked. */
+  /** A rebuilt map, including the check of its order. */
   remade(entries: ReadonlyArray<ScMapEntry>): number {
     const bytes = PAIR_BYTES * entries.length
     return this.list(bytes) + this.copied(bytes) + sumOf(entries.slice(1), ({ key }) => this.compared(key, key))

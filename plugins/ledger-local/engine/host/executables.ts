@@ -16,7 +16,7 @@ export const EXTERNAL_REFS_SINCE = 28
 const HASH_BYTES = 32
 
 /** Key of the entry that holds the hash of the wasm. */
-export const externalRefKey = ({ executableOwner, tag }: ExternalRef): LedgerKey =>
+const externalRefKey = ({ executableOwner, tag }: ExternalRef): LedgerKey =>
   contractDataKey(executableOwner, { type: 22, executableTag: tag }, Durability.persistent)
 
 /** Refuses a reference to an entry that does not exist. */

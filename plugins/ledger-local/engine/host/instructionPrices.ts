@@ -23,7 +23,7 @@ export const Price = {
   /** For making a contract of uploaded code, and for checking whether it has a constructor. */
   contractCreated: 5_494,
   constructorCall: 5_208,
-  /** Each argument of a contract call that is not a number. */
+  /** Each argument of a contract call, except numbers. */
   argument: 735,
   /** For each argument that must be authorized, and each call within the entries given. */
   authorizedArgument: 8_324,
@@ -218,7 +218,7 @@ const hostFunctions: Readonly<Record<string, number>> = {
   "x._": 1000
 }
 
-/** A host function that is not listed: functions on curves charge everything else themselves. */
+/** An unlisted host function. Functions on curves charge everything else themselves. */
 const DISPATCH = 295
 
 export const hostFunctionPrice = (name: string): number => hostFunctions[name] ?? DISPATCH

@@ -102,7 +102,7 @@ export const readSacInstance = (storage: ReadonlyArray<ScMapEntry>): SacInstance
 const trimmedCode = (code: Uint8Array): string => latin1(code).replace(/\0+$/, "")
 
 /** The code of an asset without padding, or `native`. */
-export const assetCodeText = (asset: Asset): string =>
+const assetCodeText = (asset: Asset): string =>
   asset.type === AssetType.alphaNum4
     ? trimmedCode(asset.alphaNum4.assetCode)
     : asset.type === AssetType.alphaNum12
@@ -110,7 +110,7 @@ export const assetCodeText = (asset: Asset): string =>
       : "native"
 
 /** The SEP-11 name: `CODE:ISSUER` or `native`. */
-export const assetName = (asset: Asset): string => {
+const assetName = (asset: Asset): string => {
   const issuer = issuerOf(asset)
   return issuer === undefined ? "native" : `${assetCodeText(asset)}:${accountStrKey(issuer)}`
 }

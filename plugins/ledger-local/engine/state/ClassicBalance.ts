@@ -8,7 +8,7 @@ export const INT64_MAX = 9_223_372_036_854_775_807n
  * Number of base reserves of an account: two, plus one per subentry, plus its sponsorships of others, minus its
  * sponsored entries.
  */
-export const reserveCount = (account: AccountEntry): bigint => {
+const reserveCount = (account: AccountEntry): bigint => {
   const v1 = account.ext.v === 1 ? account.ext.v1 : undefined
   const v2 = v1?.ext.v === 2 ? v1.ext.v2 : undefined
   return 2n + BigInt(account.numSubEntries) + BigInt(v2?.numSponsoring ?? 0) - BigInt(v2?.numSponsored ?? 0)

@@ -27,7 +27,7 @@ export interface FeeRates {
   readonly temporaryRentDenominator: bigint
 }
 
-export interface TtlSettings {
+interface TtlSettings {
   readonly minTemporaryLedgers: number
   readonly minPersistentLedgers: number
   /** An entry lives at most this many ledgers, the current one counted. */
@@ -50,7 +50,7 @@ export interface Limits {
 }
 
 /** Memory of a parsed contract module: a base, and a rate per counted item in 128ths of a byte. */
-export interface ModuleMemory {
+interface ModuleMemory {
   readonly baseBytes: bigint
   readonly instruction128: bigint
   readonly function128: bigint

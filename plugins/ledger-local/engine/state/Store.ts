@@ -19,7 +19,7 @@ export interface Change {
 
 export class Store {
   readonly parent: Store | undefined
-  /** True if an entry that is not here may still exist and must be fetched first. */
+  /** True if a missing entry may still exist and must be fetched first. */
   readonly isPartial: boolean
   #own = new Map<KeyString, LedgerEntry | undefined>()
   /** Maps each entry below this overlay when it is read. */
@@ -99,7 +99,7 @@ export class Store {
     this.#own.set(keyString(keyOfEntry(entry)), entry)
   }
 
-  /** Removes an entry; removing an absent entry has no visible effect. */
+  /** Removes an entry. Does nothing if the entry is absent. */
   delete(key: KeyString): void {
     if (this.parent === undefined) this.#own.delete(key)
     else this.#own.set(key, undefined)

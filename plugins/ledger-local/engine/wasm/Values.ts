@@ -49,7 +49,7 @@ export const Tag = {
 /** True for a word that names an object of the host. */
 export const isObjectWord = (word: bigint): boolean => Number(BigInt.asUintN(8, word)) >= Tag.u64Object
 
-export const VOID_WORD = 2n
+const VOID_WORD = 2n
 
 const word = (body: bigint, tag: number): bigint => BigInt.asIntN(64, (body << 8n) | BigInt(tag))
 const major = (high: number, minor: number, tag: number): bigint =>

@@ -86,7 +86,7 @@ const trapOf = (error: unknown, vm: Vm, fn: string): unknown => {
 }
 
 /** How long contracts may run for one host function call, and how they are stopped. */
-export interface TimeLimit {
+interface TimeLimit {
   readonly millis: number
   readonly runWithin: RunWithin
 }
@@ -224,7 +224,7 @@ const instantiate = (module: WebAssembly.Module, imports: WebAssembly.Imports): 
 }
 
 /** By its short name, such as `l.1`. */
-export type Observe = (hostFunction: string) => void
+type Observe = (hostFunction: string) => void
 
 const run = (
   host: ContractHost,

@@ -1,6 +1,6 @@
-// The host's work for a contract, in units of a few nanoseconds: each host function is charged before it runs, so a
-// contract that makes the host work in a loop stops as soon as one that counts in a loop. Data that a function moves
-// (bytes, values) is charged separately. These are bounds on time, not prices.
+// The host's work for a contract, in units of a few nanoseconds. Each host function is charged before it runs, so a
+// contract that makes the host work in a loop stops as early as a contract that computes in a loop. Data that a
+// function moves (bytes, values) is charged separately. These are bounds on time, not prices.
 
 /** What most functions take: some arithmetic, and an allocation. */
 const OTHER = 200

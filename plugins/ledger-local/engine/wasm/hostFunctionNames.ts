@@ -76,5 +76,5 @@ const names: ReadonlyMap<string, string> = new Map(
   )
 )
 
-/** The long name of a host function, such as `a._`; the short name if there is no long one. */
+/** The long name of a host function, such as `a._`; otherwise the short name. */
 export const hostFunctionName = (id: string): string => names.get(id) ?? id

@@ -17,7 +17,7 @@ const ENTRIES_SHIFT = 3
 const PAGE_SHIFT = 11
 
 /** The globals added behind the module's own. */
-export interface Tank {
+interface Tank {
   /** Fuel that is left. */
   readonly fuel: number
   /** How often the memory may still be asked to grow; that costs the engine more than the network takes for it. */
@@ -175,7 +175,7 @@ const readLocals = (reader: BinaryReader): Locals => {
 /** The number behind an instruction, without moving on. */
 const peek = (reader: BinaryReader): number => new BinaryReader(reader.bytes, reader.at, reader.end).u32()
 
-export interface InstrumentedBody {
+interface InstrumentedBody {
   readonly chunks: ReadonlyArray<Uint8Array>
   readonly instructions: number
   /** Local variables, parameters among them. */

@@ -5,7 +5,7 @@ import { HostError } from "../host/HostError.ts"
 import { ScType } from "./types.ts"
 import type { ScVal } from "./Xdr.ts"
 
-export interface DeepSize {
+interface DeepSize {
   /** Bytes of the value's XDR, roughly. */
   readonly bytes: number
   /** Vectors and maps within one another; 0 for a plain value. */

@@ -1,12 +1,12 @@
-// Sizes of a contract value: the values within it, those that the network's host keeps as objects, and the pieces of
-// its XDR. The network's metering counts these.
+// Sizes of a contract value: the number of values in it, the number that the network's host keeps as objects, and the
+// pieces of its XDR. The network's metering counts these.
 import { AddressType, AssetType, EntryType, ExecutableType, ScType } from "./types.ts"
 import type { ContractEvent, LedgerEntry, LedgerKey, ScAddress, ScVal } from "./Xdr.ts"
 
 const sum = <A>(items: ReadonlyArray<A>, of: (item: A) => number): number =>
   items.reduce((total, item) => total + of(item), 0)
 
-/** The value and all within it. */
+/** The value and all values in it. */
 export const valuesIn = (value: ScVal): number => {
   if (value.type === ScType.vec) return 1 + sum(value.vec ?? [], valuesIn)
   if (value.type === ScType.map) return 1 + sum(value.map ?? [], ({ key, val }) => valuesIn(key) + valuesIn(val))
@@ -16,7 +16,7 @@ export const valuesIn = (value: ScVal): number => {
 /** Characters of a symbol that fits into a word. */
 export const SMALL_SYMBOL_MAX = 9
 
-/** Those that do not fit into a word. */
+/** The values in it that do not fit into a word. */
 export const objectsIn = (value: ScVal): number => {
   switch (value.type) {
     case ScType.u128:

@@ -21,7 +21,7 @@ const WEIGHT = 255
 
 const keyOf = ({ key }: Signer): Uint8Array => (key.type === 0 ? key.ed25519 : new Uint8Array(0))
 
-/** The account with another signer, whose reserve is not required. */
+/** The account with an additional signer. The reserve for the signer is not required. */
 const withSigner = (account: AccountEntry, signer: Signer): AccountEntry => {
   const position = account.signers.filter(
     (one) => one.key.type === 0 && compareBytes(keyOf(one), keyOf(signer)) < 0
@@ -40,10 +40,10 @@ const withSigner = (account: AccountEntry, signer: Signer): AccountEntry => {
   }
 }
 
-export interface BeginInput {
+interface BeginInput {
   readonly crypto: EngineCrypto
   readonly settings: NetworkSettings
-  /** The present, in seconds. */
+  /** The current time, in seconds. */
   readonly now: bigint
 }
 

@@ -1,7 +1,7 @@
-// Entries of the forked network by their keys, with the times to live of those that have one, as of the request. They
-// are treated as the state of the ledger from which the fork begins: later changes count as changes in it. A key that
-// the response leaves out has no entry, if the responding node has reached that ledger; a node that is about to reach
-// it is polled again.
+// Fetches entries of the forked network by their keys, with their times to live if they have one, as of the request.
+// They are treated as the state of the ledger where the fork begins: later changes count as changes in it. If the
+// response leaves out a key, the entry does not exist, provided that the responding node has reached that ledger. A
+// node that is about to reach it is polled again.
 import { Effect, Schema } from "effect"
 import type { EngineCrypto } from "../../engine/EngineCrypto.ts"
 import { hasTtl, keyOfEntry, keyString, type KeyString, ttlEntry, ttlHash } from "../../engine/state/LedgerKeys.ts"
@@ -42,7 +42,7 @@ export interface FetchedEntry {
 
 const earlier = <N extends number | bigint>(a: N, b: N): N => (a < b ? a : b)
 
-/** As of the ledger that the fork begins from, so that no rule meets an account of the future. */
+/** The entry as of the ledger where the fork begins, so that the rules never see an account of the future. */
 const asOf = ({ closeTime, sequence }: ForkedAt, entry: LedgerEntry): LedgerEntry => {
   const lastModifiedLedgerSeq = earlier(entry.lastModifiedLedgerSeq, sequence)
   if (entry.data.type !== EntryType.account) return { ...entry, lastModifiedLedgerSeq }
@@ -77,7 +77,7 @@ const readItem = (crypto: EngineCrypto, at: ForkedAt, item: typeof Item.Type): F
   }
   const key = keyOfEntry(entry)
   const name = keyString(key)
-  // An entry in the archive may come without the last ledger that it lived in.
+  // An archived entry may come without the last ledger of its life.
   const ttl = hasTtl(key)
     ? ttlEntry(ttlHash(crypto, name), item.liveUntilLedgerSeq ?? 0, earlier(item.lastModifiedLedgerSeq, at.sequence))
     : undefined

@@ -24,7 +24,7 @@ export const PoolSwitch = { trading: 1, deposit: 2, withdrawal: 4 } as const
 
 export const isSwitchedOff = ({ settings }: LedgerContext, flag: number): boolean => (settings.ledgerFlags & flag) !== 0
 
-export const compareAssets = (a: Asset, b: Asset): number => compareBytes(codecAsset.encode(a), codecAsset.encode(b))
+const compareAssets = (a: Asset, b: Asset): number => compareBytes(codecAsset.encode(a), codecAsset.encode(b))
 
 export const areParametersValid = ({ assetA, assetB, fee }: PoolParameters): boolean =>
   isAssetValid(assetA) && isAssetValid(assetB) && compareAssets(assetA, assetB) < 0 && fee === POOL_FEE_BASIS_POINTS

@@ -17,7 +17,7 @@ import { isSwitchedOff, poolIdOfPair, poolKey, poolOf, PoolSwitch, putPool } fro
 /** Offers that one operation may take. */
 export const OFFERS_MAX = 1_000
 
-export interface Trade {
+interface Trade {
   readonly trader: PublicKey
   readonly send: Asset
   readonly sendMax: bigint

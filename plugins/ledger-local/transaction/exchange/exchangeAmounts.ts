@@ -34,7 +34,7 @@ const floor = (a: bigint, b: bigint): bigint => a / b
 const ceil = (a: bigint, b: bigint): bigint => (a + b - 1n) / b
 
 /** The amounts without the bound on rounding, which is how the liabilities of an offer are counted. */
-export const rawExchange = (price: Price, bounds: Bounds, rounding: Rounding): ExchangedAmounts => {
+const rawExchange = (price: Price, bounds: Bounds, rounding: Rounding): ExchangedAmounts => {
   const [n, d] = [BigInt(price.n), BigInt(price.d)]
   const offerWorth = least(bounds.offerSellsMax * n, bounds.offerBuysMax * d)
   const takerWorth = least(bounds.takerSendsMax * d, bounds.takerReceivesMax * n)

@@ -26,7 +26,7 @@ const Code = {
 const result = (code: number) => inner(OperationType.invokeHostFunction, code)
 
 /** The seed of the contract's random numbers: the hash of the ledger's transactions and the transaction's place. */
-export const operationSeed = ({ ledger, position }: ApplyContext): Uint8Array => {
+const operationSeed = ({ ledger, position }: ApplyContext): Uint8Array => {
   const seed = new Uint8Array(40)
   seed.set(ledger.transactionSetHash)
   new DataView(seed.buffer).setUint32(36, position)

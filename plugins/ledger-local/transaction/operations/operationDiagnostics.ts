@@ -1,6 +1,6 @@
-// A node's diagnostics about a failed contract operation, in addition to the contracts' diagnostics: the limit or the
-// fee that was not enough, the archived entry, and the failure of the host function. In a failed operation no event
-// counts as one of a successful call.
+// A node's diagnostics about a failed contract operation, in addition to the contracts' diagnostics: the exceeded limit
+// or insufficient fee, the archived entry, and the failure of the host function. In a failed operation no event counts
+// as one of a successful call.
 import { errorCodes, errorTypes, type HostErrorCode, type HostErrorType } from "../../engine/host/HostError.ts"
 import { EntryType, EventType } from "../../engine/xdr/types.ts"
 import { bytes, str, sym, u64, vec, VOID } from "../../engine/xdr/ScVal.ts"

@@ -70,7 +70,7 @@ const switches = new Map<OperationBody["type"], number>([
 export const supportedRules = (body: OperationBody, ledger: LedgerContext): AnyRules | undefined =>
   isSwitchedOff(ledger, switches.get(body.type) ?? 0) ? undefined : rulesOf(body)
 
-/** The weight required of the source's signers, also for an operation that is no longer supported. */
+/** The weight required of the source's signers, also for an operation that this ledger no longer supports. */
 export const thresholdOf = (body: OperationBody): Threshold => {
   const unsupported = body.type === OperationType.inflation ? Threshold.low : Threshold.medium
   const threshold = rulesOf(body)?.threshold ?? unsupported

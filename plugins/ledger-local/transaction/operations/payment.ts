@@ -1,5 +1,6 @@
-// Payment of native or issued assets. The receiver is credited before the sender is debited, which decides the error
-// when both would fail. An issuer has no trustline to itself: its payments create units, payments to it destroy them.
+// Payment of native or issued assets. The receiver is credited before the sender is debited. This order decides the
+// error when both would fail. An issuer never holds a trustline to itself: its payments create units, payments to it
+// destroy them.
 import { AssetType } from "../../engine/xdr/types.ts"
 import { availableBalance, isAuthorized, withAddedBalance, withAddedTrustBalance } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
@@ -32,7 +33,7 @@ export const debitCodes = {
   underfunded: Code.underfunded
 }
 
-/** Adds a payment to what `to` holds; its code. */
+/** Adds a payment to the holdings of `to`. Returns the code. */
 export const credit = ({ txn, ledger }: ApplyContext, to: PublicKey, asset: Asset, amount: bigint): number => {
   if (asset.type === AssetType.native) {
     const credited = withAddedBalance(txn.loadAccount(to)!, amount, ledger.settings.baseReserveStroops)
@@ -50,7 +51,7 @@ export const credit = ({ txn, ledger }: ApplyContext, to: PublicKey, asset: Asse
   return Code.success
 }
 
-/** Takes a payment from what `from` holds; its code. */
+/** Takes a payment from the holdings of `from`. Returns the code. */
 export const debit = ({ txn, ledger }: ApplyContext, from: PublicKey, asset: Asset, amount: bigint): number => {
   if (asset.type === AssetType.native) {
     const account = txn.loadAccount(from)!

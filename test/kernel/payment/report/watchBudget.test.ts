@@ -110,7 +110,7 @@ it.effect("names the key and its setting, and reports the remainder as a metric"
         left.map(({ attributes, state }) => [attributes?.["scope"], (state as { readonly value: number }).value])
       )
       expect(byScope).toMatchObject({ all: 10_000_000, anonymous: 5_000_000, "key:shop": 150_000 })
-      // A key without usage on a new day has its whole limit, although it is no longer reported.
+      // A key without usage on a new day has its whole limit, although reports omit it.
       yield* set({ day: "2026-01-02" })
       const shop = (yield* Metric.snapshot).find(
         ({ attributes, id }) => id === "tollkeeper_budget_left_stroops" && attributes?.["scope"] === "key:shop"

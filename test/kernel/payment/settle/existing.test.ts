@@ -1,4 +1,4 @@
-// The answer for a settled payment whose success went to another request: the transaction that settled it.
+// The answer for a settled payment after another request received the success: the transaction that settled it.
 import { Option } from "effect"
 import { expect, it } from "vitest"
 import type { Payment } from "../../../../kernel/payment/Payment.ts"

@@ -11,7 +11,7 @@ it("admits again after any number of released places", () => {
     if (round % 2 === 0) expect(admission.enter("one", 8_000, conditions)).toBeUndefined()
     if (round % 2 === 0) admission.leave("one")
     admission.leave("one")
-    // Leaving more often than it entered has no effect.
+    // Extra calls of `leave` change nothing.
     admission.leave("one")
   }
   expect(admission.places.size).toBe(0)

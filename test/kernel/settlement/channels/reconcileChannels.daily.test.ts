@@ -212,7 +212,7 @@ for (const kind of databaseKinds) {
               SqlClient.SqlClient,
               (sql) => sql`update kernel_sponsor_transactions set recorded_at = recorded_at - interval '2 minutes'`
             )
-            // A decision based on a read before that transaction has no effect after it.
+            // After that transaction, a decision based on an earlier read must change nothing.
             yield* transactions.submit("channels", fund, undefined)
             expect(yield* journal).toHaveLength(1)
             expect(yield* transactions.last).toEqual({ hash: open!.hash, ledger: 1_002 })
@@ -510,8 +510,7 @@ for (const kind of databaseKinds) {
             yield* eventually(counts, ({ ready }) => ready === 25)
             expect((yield* ChannelCount).known()).toBe(25)
 
-            // Number 2 is leased: it stays until the lease has expired, and a lease of it has no effect once it is
-            // merged.
+            // Number 2 is leased: it stays until the lease has expired, and once it is merged its lease is void.
             yield* sql`update kernel_channels set leased_until = clock_timestamp() + interval '1 hour', fence = 8
           where number = 2`
             const before = ledger.sent.length

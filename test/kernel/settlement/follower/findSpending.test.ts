@@ -1,4 +1,4 @@
-// Identifies our transactions on the ledger: those that our sponsor has signed, on any channel, and those of our
+// Identifies our transactions on the ledger: transactions signed by our sponsor on any channel, and transactions of our
 // channels.
 import { Keypair } from "@stellar/stellar-sdk"
 import { describe, expect, it } from "vitest"

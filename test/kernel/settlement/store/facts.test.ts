@@ -12,7 +12,7 @@ import {
 const id = "00000000-0000-4000-a000-000000000001"
 const hash = "ab".repeat(32)
 
-/** In the form in which the journal returns it. */
+/** As returned by the journal. */
 const stored = (fact: NewFact): Fact => ({
   ...fact,
   id: 1n,

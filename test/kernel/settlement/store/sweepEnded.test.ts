@@ -1,4 +1,4 @@
-// Ended settlements are deleted by age, except those that may still matter to money.
+// Ended settlements are deleted by age, unless they may still matter to money.
 import { expect, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
@@ -137,7 +137,7 @@ for (const kind of databaseKinds) {
             sql<{ hash: string }>`select hash from kernel_sponsor_transactions order by hash`,
             (rows) => rows.map(({ hash }) => hash)
           )
-          // The one that landed last is not among the newest; an open one may be old.
+          // The last landed transaction is not among the newest; an open transaction may be old.
           yield* add("A", [
             ["open", null],
             ["landed", 7],

@@ -1,4 +1,4 @@
-// Which words around a question are set aside, and which are its topic.
+// Separates the words that frame a question from its topic.
 import { expect, it } from "vitest"
 import { readFrame } from "../../../../plugins/catalog/search/readFrame.ts"
 import { frames } from "../../../relevance/frames.ts"

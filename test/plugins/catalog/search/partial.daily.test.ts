@@ -1,5 +1,5 @@
-// A response is marked partial if the requested mode has no provider, whichever branch answers instead. The default
-// mode uses the enabled branches, and is complete.
+// A response is marked partial if the requested mode lacks a provider and another branch answers. The default mode uses
+// the enabled branches, and is complete.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -41,7 +41,7 @@ describe.each(databaseKinds)("without a model's provider, on %s", (database) => 
             expect([mode, status, partial]).toEqual([mode, 200, isLacking])
           }
           const { cursor, names } = yield* found(asked)
-          // Lexical search is not confident about half a query: then it finds nothing, and there is no second page.
+          // Lexical search is not confident about half a query: it finds nothing, so a second page does not exist.
           expect([mode, cursor === null]).toEqual([mode, names.length === 0])
           if (cursor === null) continue
           const second = yield* found(`${asked}&cursor=${cursor}`)

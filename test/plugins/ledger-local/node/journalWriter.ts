@@ -1,5 +1,5 @@
-// A process that funds one account after the other in a ledger on disk, and prints each transaction as soon as it is
-// acknowledged. Its parent kills it. Not a test by itself.
+// A process that funds one account after the other in a ledger on disk, and prints each acknowledged transaction
+// immediately. Its parent kills it. Not a test by itself.
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import { LocalLedger } from "../../../../plugins/ledger-local/LocalLedger.ts"

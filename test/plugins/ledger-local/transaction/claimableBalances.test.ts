@@ -144,7 +144,8 @@ describe("a claimable balance", () => {
     "a claimable balance is claimed only while its condition holds",
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
-      // Every ledger takes one second: the last one in which `early` may claim, then the first in which it may not.
+      // Every ledger takes one second: `early` may claim in the first of these two ledgers, and no longer in the
+      // second.
       const [maker, early, late] = [yield* fund("maker"), yield* fund("early"), yield* fund("late")]
       const soon = Claimant.predicateBeforeRelativeTime("60")
       const to = [new Claimant(early.publicKey(), soon), new Claimant(late.publicKey(), Claimant.predicateNot(soon))]

@@ -1,5 +1,5 @@
 // ExtendFootprintTTL and RestoreFootprint on the running ledger: their effects on an entry's life, the entries that
-// they skip, and every code by which they refuse. Also shows two rules of envelopes that clients meet.
+// they skip, and each of their error codes. Also shows two rules of envelopes that clients meet.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import {

@@ -1,6 +1,6 @@
 // The result codes of operations that the other tests do not use, each from an operation that causes it. Together the
-// tests produce every code that the network still returns, except those that no operation can cause any more (an issuer
-// that does not exist, trust that is not required, an inflation that is not due).
+// tests produce every code that the network still returns, except codes that no operation can cause any more (a missing
+// issuer, unnecessary trust, an early inflation).
 import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, type Keypair, Operation, SorobanDataBuilder, type xdr } from "@stellar/stellar-sdk"

@@ -21,7 +21,7 @@ const at = (protocol: number): World => {
   return made
 }
 
-/** Code that returns seven; a reference will name it. */
+/** Code that returns seven; a reference points to it below. */
 const target = contract({ body: u32(7) })
 const targetHash = crypto.sha256(target)
 const tagText = new TextEncoder().encode("fleet")

@@ -1,4 +1,4 @@
-// Addresses as text, held to the official SDK's own.
+// Addresses as text, compared with the official SDK's.
 import { StrKey } from "@stellar/stellar-sdk"
 import { describe, expect, it } from "vitest"
 import { decodeStrKey, encodeStrKey, type StrKeyKind } from "../../../../../plugins/ledger-local/engine/xdr/StrKey.ts"
