@@ -232,8 +232,8 @@ export const buildBatch = (
 
 /** The module as a source of the program, which deploys it to ledgers that do not have it yet. */
 export const batchSource = (wasm: Uint8Array): string =>
-  `// The batch contract as it is put on a ledger, built from its sources by npm run contract; not to be edited.
-// batch.wasm has the same bytes. Its code has not been audited.
+  `// The batch contract in its deployed form, built from its sources by npm run contract; not to be edited. batch.wasm has
+// the same bytes. Its code has not been audited.
 
 /** sha256 of the module: the name of its code on every ledger. */
 export const batchWasmHash = "${sha256Hex(wasm)}"

@@ -64,9 +64,10 @@ export const wasmLines = (wasm: Uint8Array, indent: string): string =>
 /** The module as a source of the program, which deploys it to ledgers that do not have it yet. */
 export const wasmSource = (wasm: Uint8Array): string => {
   const heading =
-    "// The settlement contract as it is put on a ledger, built from settle.as by npm run contract; not to be edited."
+    "// The settlement contract in its deployed form, built from settle.as by npm run contract; not to be edited. " +
+    "settle.wasm"
   return `${heading}
-// settle.wasm has the same bytes. Its code has not been audited.
+// has the same bytes. Its code has not been audited.
 
 /** sha256 of the module: the name of its code on every ledger. */
 export const wasmHash = "${sha256Hex(wasm)}"

@@ -118,7 +118,7 @@ const conformance: Part = {
   command: node,
   args: ["test/conformance/run.ts"],
   figures: "last-line",
-  minutesMax: 15
+  minutesMax: 20
 }
 
 const conformanceOnDeno = (deno: string): Part => ({
