@@ -230,9 +230,12 @@ export const buildBatch = (
     )
   )
 
+const batchHeading =
+  "// The batch contract in its deployed form, built from its sources by npm run contract; not to be edited. batch.wasm"
+
 /** The module as a source of the program, which deploys it to ledgers that do not have it yet. */
 export const batchSource = (wasm: Uint8Array): string =>
-  `// The batch contract in its deployed form, built from its sources by npm run contract; not to be edited. batch.wasm has
+  `${batchHeading} has
 // the same bytes. Its code has not been audited.
 
 /** sha256 of the module: the name of its code on every ledger. */
