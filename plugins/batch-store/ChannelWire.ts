@@ -33,9 +33,6 @@ export const Voucher = Schema.Struct({
   signature
 }).annotate({ identifier: "BatchVoucher" })
 
-/** Of two amounts. */
-export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
-
 export const LedgerState = Schema.Struct({
   balance: units("Deposited, less refunds and withdrawals."),
   totalClaimed: units("Claimed so far."),

@@ -3,8 +3,9 @@
 // A request is identified by its payment identifier: repeated, it gets the same answer and changes nothing. A
 // reservation that expired stays valid until another request takes the channel.
 import { Context, Effect, Layer } from "effect"
+import { max as larger } from "effect/BigInt"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
-import { type ChannelRecord, type LedgerState, larger, type Reserve, type Charge } from "./ChannelWire.ts"
+import type { ChannelRecord, LedgerState, Reserve, Charge } from "./ChannelWire.ts"
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 

@@ -2,11 +2,11 @@
 // including those of sellers with their own store. State that the process read from the ledger takes precedence over
 // the store's state.
 import { Context, Effect, Option, Schema } from "effect"
+import { max as larger } from "effect/BigInt"
 import { SqlClient } from "effect/sql"
 import { Network } from "../../kernel/config/Network.ts"
 import { text, time, units } from "../../kernel/http/wireSchema.ts"
 import { type KnownChannel, KnownChannels } from "../x402-batch/contract.ts"
-import { larger } from "./ChannelWire.ts"
 
 /** Channels in a report. */
 export const reportMax = 1_000

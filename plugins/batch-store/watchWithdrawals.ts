@@ -3,6 +3,7 @@
 // a statement, and this watcher takes the state from the scheme. Each seller's row is verified separately, so a voucher
 // that fails verification does not hide another seller's channel.
 import { Effect, Option } from "effect"
+import { max as larger } from "effect/BigInt"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
 import { Network } from "../../kernel/config/Network.ts"
@@ -12,7 +13,6 @@ import { isRefusal } from "../../kernel/payment/Refusal.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { type KnownChannel, KnownChannels } from "../x402-batch/contract.ts"
-import { larger } from "./ChannelWire.ts"
 import { claimPayment, batchScheme } from "./claimPayment.ts"
 import { Claims, type Watched, watchedMax } from "./Claims.ts"
 import { type ChannelLost, channelLostType } from "./contract.ts"

@@ -4,6 +4,7 @@
 // the payer's key. The derived key can only spend a channel towards its seller. A channel serves one call at a time.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Redacted, Result, Semaphore } from "effect"
+import { max as larger } from "effect/BigInt"
 import { Hex } from "effect/encoding"
 import { Network, passphrases } from "../../../kernel/config/Network.ts"
 import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
@@ -66,8 +67,6 @@ const channelsMax = 1_000
 /** Makes the next use read the ledger again. `charged` is kept, because the ledger does not show it yet. */
 export const doubt = (channel: AgentChannel, charged: bigint): void =>
   void Object.assign(channel, { known: undefined, charged })
-
-export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 const unavailable = toolError("UPSTREAM_TIMEOUT", "the ledger is unavailable; retry later")
 

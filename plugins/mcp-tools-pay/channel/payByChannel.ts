@@ -6,6 +6,7 @@
 // twice; the same applies to a voucher that the seller shows as an earlier total. The signed amount is in the budget's
 // store before a voucher is sent.
 import { Effect, Semaphore } from "effect"
+import { max as larger } from "effect/BigInt"
 import { type Caller, toolError, ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore, type SignedTotals } from "../budget/BudgetStore.ts"
 import type { Reservation } from "../budget/Reservation.ts"
@@ -19,7 +20,7 @@ import { Config } from "../Config.ts"
 import { PaymentBuilder } from "../payer/PaymentBuilder.ts"
 import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import { encodePayment, type Fields, isFields } from "../seller/SellerWire.ts"
-import { type AgentChannel, AgentChannels, type ChannelBalance, doubt, larger } from "./AgentChannels.ts"
+import { type AgentChannel, AgentChannels, type ChannelBalance, doubt } from "./AgentChannels.ts"
 import { keepChannel } from "./storedChannels.ts"
 import { amountIn, type ChannelTerms, depositFor, isEarlier, readChannelTerms, readCorrection } from "./channelTerms.ts"
 
