@@ -70,7 +70,7 @@ class SellerProbe {
     })
   }
 
-  /** The answer to a payment; repeats the request until it is no longer pending. */
+  /** The answer to a payment; repeats the request while it is pending. */
   async send(payment: string, url?: string): Promise<ParsedAnswer> {
     for (let attempt = 1; ; attempt++) {
       const given = await readAnswer(await this.ask({ "payment-signature": payment }, url))
@@ -212,7 +212,7 @@ export interface Places {
   readonly secret: string | undefined
 }
 
-/** The account that pays; undefined if there is none. */
+/** The paying account; undefined without one. */
 export const findBuyer = async ({ maxAmount, network, secret, ...named }: Places): Promise<Options | undefined> => {
   const found = named.facilitator === undefined ? await findFacilitator() : undefined
   const facilitator = named.facilitator ?? found?.facilitator

@@ -551,7 +551,7 @@ export type DiscoveryResource = {
      * recipient's own, or the origin's.
      */
     readonly words: "claimed" | "paid" | "declared" | "origin"
-    /** Who named the recipient. An origin that did so has not confirmed the text. */
+    /** Source of the recipient. An origin that named it has not confirmed the text. */
     readonly recipient: "claimed" | "paid" | "declared" | "origin"
     /** `young`: paid little and only recently; it ranks behind older and established listings. */
     readonly weight: "none" | "young" | "established"

@@ -21,7 +21,7 @@ export type SettleAnswer =
       readonly hasBuyer?: boolean
       /** The transferred amount, atomic units; undefined if the settlement transfers nothing by itself. */
       readonly amount?: bigint | undefined
-      /** The transferred asset, where the scheme's answers name it. */
+      /** The transferred asset, for schemes whose answers include it. */
       readonly asset?: string | undefined
       /** The recorded outcome behind the answer. */
       readonly record?: SettlementRecord

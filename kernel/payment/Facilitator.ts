@@ -1,5 +1,5 @@
 // The facilitator: verify and settle as operations of this program, free of HTTP. `verify` decides and stores nothing
-// (`verifyPayment.ts`). `settle` looks up the existing records of the payment, verifies it again, and hands it to a
+// (`verifyPayment.ts`). `settle` looks up the existing records of the payment, verifies it again, and settles it in a
 // separate fiber; the caller only waits (`settle/settlePayment.ts`). Among identical requests in one process only one
 // settles (`settle/SingleFlight.ts`). The answers are values, returned within the settle timeout even if a dependency
 // does not answer; a payment never makes `settle` fail.

@@ -49,5 +49,5 @@ export const extensionKind = { none: 0, soroban: 1 } as const
 /** Of entries before the transaction, or restored by it. */
 export const changeKind = { state: 3, restored: 4 } as const
 export const metaKind = { v3: 3, v4: 4 } as const
-/** Results of a successful transaction, alone or inside a fee bump. */
+/** Results of a successful transaction, with or without a fee bump around it. */
 export const resultKind = { success: 0, bumpSuccess: 1 } as const

@@ -1,5 +1,5 @@
 // Every metric of the kernel: name, unit, labels and help; a plugin declares its metrics in its `metrics.ts`. Metrics
-// are measured by these declarations only. Counters are measured where the event happens; gauges of state are refreshed
+// are measured by these declarations only. Counters are incremented at the event; gauges of state are refreshed
 // on a scrape (`payment/Metrics.ts`) or by an existing periodic task.
 import { counter, gauge, histogram } from "./Measure.ts"
 

@@ -1,5 +1,5 @@
 // A badge as SVG: a label and a figure, in the usual shape of badges. Pure. All its text is ours, and its width is
-// estimated from its letters, since a picture has no fonts.
+// estimated from its letters, because a picture does not load fonts.
 
 export interface Badge {
   readonly label: string

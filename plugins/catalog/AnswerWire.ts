@@ -69,7 +69,7 @@ export const DiscoveryResource = Schema.Struct({
           "recipient's own, or the origin's."
       }),
       recipient: Schema.Literals(["claimed", "paid", "declared", "origin"]).annotate({
-        description: "Who named the recipient. An origin that did so has not confirmed the text."
+        description: "Source of the recipient. An origin that named it has not confirmed the text."
       }),
       weight: Schema.Literals(["none", "young", "established"]).annotate({
         description: "`young`: paid little and only recently; it ranks behind older and established listings."

@@ -61,7 +61,7 @@ export const apiHtml = `<!doctype html>
 <h2 id="quickstart">Quickstart</h2>
 <p>A seller answers an unpaid request with 402 and its terms. It sends the buyer's signed payment and the same terms
 here twice: first to verify it, then, once the resource is ready, to settle it.</p>
-<pre tabindex="0">curl /supported                                    # schemes, networks, and who pays the fees
+<pre tabindex="0">curl /supported                                    # schemes, networks, and the fee sponsor
 curl -X POST /verify -H 'content-type: application/json' -d @payment.json   # {"isValid": true, …}
 curl -X POST /settle -H 'content-type: application/json' -d @payment.json   # {"success": true, …}</pre>
 <p>payment.json is <code>{"x402Version": 2, "paymentPayload": …, "paymentRequirements": …}</code>. Where callers have

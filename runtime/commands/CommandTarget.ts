@@ -85,7 +85,7 @@ export const databaseStatus = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Laye
     )
   )
 
-/** The user who gave a command: the user that asked a running process, otherwise this process's user. */
+/** The operating system user of a command: of the requesting process, otherwise of this process. */
 export const byPerson = Effect.map(Within, (within) => ({
   person: within?.person ?? osUser(),
   via: "command line" as const

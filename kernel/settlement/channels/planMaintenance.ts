@@ -20,7 +20,7 @@ export interface MaintenanceSnapshot {
   readonly asOf: number
 }
 
-/** Creates missing accounts and funds low ones. Otherwise merges channels that are no longer required. */
+/** Creates missing accounts and funds low ones. Otherwise merges superfluous channels. */
 export const planMaintenance = (
   { accounts, asOf, kept, leaving }: MaintenanceSnapshot,
   sponsor: string,

@@ -30,7 +30,7 @@ export const makeSubmitAttempt = Effect.gen(function* () {
       Effect.catch(() => Effect.succeed(attempt.recordedLedger))
     )
     if (answer._tag === "Error") {
-      // A later bid must be ten times the one before it, so its refusal does not show the network's current fee.
+      // A later bid must be ten times the previous bid, so its refusal does not show the network's current fee.
       if (answer.askedStroops !== undefined && attempt.number === 1) yield* clock.noteAsked(answer.askedStroops)
       // Lost commits of the database also lost sequence numbers, not only this channel's.
       if (answer.code === "txBadSeq")

@@ -1,4 +1,4 @@
-// Finds settlements of any principal by their payment identifier: for an operator who has a caller's report without a
+// Finds settlements of any principal by their payment identifier: for an operator with a caller's report that lacks the
 // hash. An identifier is unique for one principal, recipient and payer, so several settlements may have the same one.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,6 +1,6 @@
 // Leaderboards, stored in sorted order for all history and for each window of days that may be requested today. A
 // record counts in every window that has its day, in the same transaction. When a UTC day begins, its windows are
-// summed once from the daily rows and the previous ones are dropped. A window that is not stored yet is summed by the
+// summed once from the daily rows and the previous ones are dropped. A window without stored rows is summed by the
 // request (S157, S158).
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

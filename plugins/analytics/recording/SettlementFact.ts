@@ -30,14 +30,14 @@ export interface SettlementFact {
   readonly errorReason: string | null
   /** The recipient had not paid the payer before. */
   readonly organic: boolean
-  /** The caller's key label; null if the fact has none. */
+  /** The caller's key label; null for a caller without a key. */
   readonly principal: string | null
 }
 
 /** Facilitator id of settlements recorded before facts carried one. */
 const unnamedFacilitator = "unnamed"
 
-/** Separates a scheme from the kind of a settlement that is not a payment: `batch-settlement:deposit` sells nothing. */
+/** Separates a scheme from the kind of a settlement other than a payment, as in `batch-settlement:deposit`. */
 const kindMark = ":"
 
 export const begin = (

@@ -103,7 +103,7 @@ for (const database of databaseKinds)
             assert.strictEqual(json.success, true, text)
             return made
           })
-          // A receiver's first claim creates its entry, which by itself costs more than this store may pay.
+          // A receiver's first claim creates its ledger entry. That cost alone exceeds this store's budget.
           const key = Keypair.random()
           const own: BatchChannel = { ...(yield* open(key.publicKey())), receiverAuthorizer: key }
           const claim = batch.claim([{ channel: own, max: 1n, total: 1n }])

@@ -250,7 +250,7 @@ describe("histories of the batch contract", () => {
       const result = world.invoke(world.batch, fn, args)
       const call = `${fn} ${args.map(({ type }) => type).join(" ")}`
       expect(result.ok, call).toBe(false)
-      // A contract that fails by itself reports one of its own errors.
+      // A contract error has one of the contract's error codes.
       expect(errorOf(result), call).not.toMatch(/Unreachable|out-of-bounds|divide/)
     }
     expect(played.differs(state)).toBeUndefined()
