@@ -5,6 +5,7 @@ import { Duration, Effect, Option, Result, Schema } from "effect"
 import { Base64, Hex } from "effect/encoding"
 import { FetchHttpClient, HttpClient } from "effect/http"
 import { SqlClient } from "effect/sql"
+import { readText } from "../../../kernel/http/readText.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Config } from "../Config.ts"
 import { ReceiptKeys } from "../keys/ReceiptKeys.ts"
@@ -14,7 +15,8 @@ import { ed25519, partsOf, signatureBy } from "./note.ts"
 import { Tree } from "./Tree.ts"
 
 const timeout = Duration.seconds(5)
-const charactersMax = 1_000_000
+const bytesMax = 1_000_000
+const tooLong = "too long"
 
 const EpochsListed = Schema.Struct({ epochs: Schema.Array(Schema.Struct({ origin: Schema.String })) })
 
@@ -25,9 +27,11 @@ const makeReads = Effect.gen(function* () {
 
   const read = (url: string) =>
     http.get(url).pipe(
-      Effect.flatMap((answer) => (answer.status === 200 ? Effect.asSome(answer.text) : Effect.succeedNone)),
+      Effect.flatMap(({ status, stream }) =>
+        status === 200 ? Effect.asSome(readText(stream, bytesMax, () => tooLong)) : Effect.succeedNone
+      ),
       Effect.timeout(timeout),
-      Effect.map(Option.filter((text) => text.length <= charactersMax))
+      Effect.catch((error) => (error === tooLong ? Effect.succeedNone : Effect.fail(error)))
     )
 
   /** The newest checkpoint of a copy: from the newest epoch that it lists, or else from the log at its address. */
