@@ -164,7 +164,7 @@ export const runAgent = async (options: AgentOptions): Promise<ReadonlyArray<Bou
 }
 
 /** Pays a tool once, like any client, so that the facilitator observes it. */
-const callOnce = async (url: string, secret: string, rpcUrl: string): Promise<void> => {
+export const callOnce = async (url: string, secret: string, rpcUrl: string): Promise<void> => {
   const client = new Client({ name: "customer", version: "1.0.0" })
   await client.connect(new StreamableHTTPClientTransport(new URL(url)) as Transport)
   const request = { name: "forecast", arguments: { city: "Riga" } }
@@ -183,8 +183,8 @@ const callOnce = async (url: string, secret: string, rpcUrl: string): Promise<vo
 }
 
 /** Waits until the catalog has all of them; it lists asynchronously. */
-const listed = async (facilitator: string, sellers: ReadonlyArray<Seller>): Promise<void> => {
-  for (let attempt = 0; attempt < 100; attempt++) {
+export const listed = async (facilitator: string, sellers: ReadonlyArray<Seller>): Promise<void> => {
+  for (let attempt = 0; attempt < 500; attempt++) {
     const { items } = (await (await fetch(`${facilitator}/discovery/resources?limit=200`)).json()) as any
     if (sellers.every(({ url }) => items.some((item: any) => item.resource.startsWith(url)))) return
     await new Promise((resolve) => setTimeout(resolve, 200))

@@ -6,7 +6,7 @@ import { BatchClaims } from "./batch/BatchClaims.ts"
 import { BatchStellarClient } from "./batch/BatchStellarClient.ts"
 import { BatchStellarServer, keyAuthorizer } from "./batch/BatchStellarServer.ts"
 import { startBatchSeller } from "./batch/startBatchSeller.ts"
-import { decode as decodeHeader, encode } from "./seller-http.ts"
+import { decode, encode } from "./client/keptPayments.mjs"
 
 export interface BatchDemonstration {
   readonly facilitator: string
@@ -21,7 +21,6 @@ export interface BatchDemonstration {
 }
 
 const network = "ledger:testnet"
-const decode = (header: string | null): any => (header === null ? undefined : decodeHeader(header))
 const price = 100n
 const inUnits = (units: bigint) => `${units} units`.padStart(16)
 

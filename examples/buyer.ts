@@ -80,7 +80,7 @@ const serverOf = ({ rpcUrl }: BuyerOptions) =>
 /** Sends a kept payment until its answer is known; throws `PaymentUnknown`, with the payment, if it stays unknown. */
 const deliver = async (key: string, kept: Kept, { payments = ownPayments }: BuyerOptions) => {
   const { reason, receipt, response } = await sendKept(kept)
-  if (response.ok) await payments.remove(key)
+  if (response.ok) await payments.remove(key, kept)
   return { reason, response, paymentPayload: decode(kept.payment), ...(receipt === undefined ? {} : { receipt }) }
 }
 
@@ -115,7 +115,7 @@ const signAndKeep = async (key: string, url: string, required: any, options: Buy
   const { resource } = required
   const payment = encode({ x402Version: 2, payload, resource, accepted, ...(extensions && { extensions }) })
   const expires = (await server.getLatestLedger()).sequence + ledgersOf(accepted.maxTimeoutSeconds)
-  if (earlier !== undefined) await payments.remove(key)
+  if (earlier !== undefined) await payments.remove(key, earlier)
   return payments.putIfAbsent(key, keptOf(requestOf(url, options), payment, { expires }))
 }
 

@@ -49,6 +49,13 @@ const remedy = 'start one in another terminal with "npm start" (without a checko
 const { facilitator, ledger: own } = found ?? fail(`no facilitator answers ${where}; ${remedy} and try again`)
 const ledger = process.env["LEDGER_URL"] ?? own ?? "http://127.0.0.1:8000"
 
+/** A facilitator that cannot store a payment, on a full disk for instance, says so before anyone signs. */
+const readiness: any = await fetch(`${facilitator}/health/ready`, { signal: AbortSignal.timeout(patienceMillis) })
+  .then((answer) => answer.json())
+  .catch(() => ({}))
+if (readiness.database?.state === "degraded" && readiness.database.detail !== undefined)
+  fail(`the facilitator accepts no payment: ${readiness.database.detail}; then pay again`)
+
 const readAtLedger = `check that the ledger at ${ledger} answers, for instance with "tollkeeper doctor"`
 
 const account = async (units: number): Promise<Keypair> => {

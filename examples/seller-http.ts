@@ -9,7 +9,7 @@
 // the store of sales) are optional.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { fileURLToPath } from "node:url"
-import { type Client, facilitatorAt, settleUntilKnown } from "./seller/outcome.mjs"
+import { type Client, encode, facilitatorAt, settleUntilKnown } from "./seller/outcome.mjs"
 import { answerWithheld, readPayment, type Work } from "./seller/sales.mjs"
 import { fileStore, memoryStore, soldOnce, type Store } from "./seller/soldOnce.mjs"
 
@@ -67,6 +67,7 @@ export const servePage = async (
     response
       .writeHead(402, {
         "content-type": "application/json",
+        "cache-control": "no-store",
         "payment-required": encode(body),
         ...(receipt === undefined ? {} : { "payment-response": encode(receipt) })
       })
@@ -87,7 +88,9 @@ export const servePage = async (
     return void response.writeHead(withheld.status, withheld.headers).end(JSON.stringify(withheld.body))
   }
   const { body, headers, status } = sold.work
-  response.writeHead(status, { ...headers, "payment-response": encode(sold.receipt) }).end(Buffer.from(body, "base64"))
+  response
+    .writeHead(status, { ...headers, "cache-control": "private, no-store", "payment-response": encode(sold.receipt) })
+    .end(Buffer.from(body, "base64"))
 }
 
 /** A server of one page. */
@@ -173,16 +176,6 @@ export const listen = (server: Server, port: number): Promise<Seller> =>
       })
     })
   })
-
-export const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64")
-
-export const decode = (header: string): unknown => {
-  try {
-    return JSON.parse(Buffer.from(header, "base64").toString("utf8"))
-  } catch {
-    return undefined
-  }
-}
 
 /** A seller's options from its environment. */
 export const sellerOptions = (): SellerOptions & { readonly port: number } => {

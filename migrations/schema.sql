@@ -1,6 +1,21 @@
 -- What all migrations together make, for reading; nothing runs this file. Written by `npm run schema`, and held to the
 -- migrations by a test.
 
+CREATE FUNCTION public.batch_store_settle_claimed() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  -- An attempted settle may be in a ledger before this claim and pay out none of it.
+  insert into batch_store_claims (principal, network, kind, receiver, token, payload)
+    select new.principal, new.network, 'settle', new.receiver, new.token,
+      jsonb_build_object('type', 'settle', 'receiver', new.receiver, 'token', new.token)
+    where not exists (select 1 from batch_store_claims where state = 'open' and kind = 'settle'
+      and principal = new.principal and network = new.network and receiver = new.receiver and token = new.token
+      and attempts = 0 and begun_at <= clock_timestamp());
+  return null;
+end
+$$;
+
 CREATE FUNCTION public.catalog_count_missed_words() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -612,7 +627,8 @@ CREATE TABLE public.catalog_probes (
     detail text,
     dead integer DEFAULT 0 NOT NULL,
     stands boolean DEFAULT false NOT NULL,
-    free boolean DEFAULT false NOT NULL
+    free boolean DEFAULT false NOT NULL,
+    gone_at timestamp with time zone
 );
 
 CREATE TABLE public.catalog_quotas (
@@ -656,6 +672,7 @@ CREATE TABLE public.catalog_resources (
     words_at timestamp with time zone,
     listed_by text,
     established_at timestamp with time zone,
+    moved_at timestamp with time zone,
     CONSTRAINT catalog_resources_grade_check CHECK ((grade = ANY (ARRAY['claimed'::text, 'declared'::text, 'origin'::text]))),
     CONSTRAINT catalog_resources_ownership_check CHECK ((ownership = ANY (ARRAY['provisional'::text, 'proven'::text]))),
     CONSTRAINT catalog_resources_state_check CHECK ((state = ANY (ARRAY['active'::text, 'stale'::text, 'quarantined'::text, 'removed'::text]))),
@@ -1007,6 +1024,7 @@ CREATE TABLE public.kernel_settlements (
     delivered_claim bigint,
     delivered_key text,
     confirmed_at timestamp with time zone,
+    action jsonb,
     CONSTRAINT kernel_settlements_amount_check CHECK ((amount >= (0)::numeric)),
     CONSTRAINT kernel_settlements_amount_max_check CHECK ((amount_max >= (0)::numeric)),
     CONSTRAINT kernel_settlements_attempt_count_check CHECK ((attempt_count > 0)),
@@ -1120,6 +1138,12 @@ CREATE TABLE public.mcp_tools_reservations (
     CONSTRAINT mcp_tools_reservations_state_check CHECK ((state = ANY (ARRAY['reserved'::text, 'signed'::text, 'unknown'::text, 'spent'::text, 'acknowledged'::text, 'settled'::text, 'released'::text])))
 );
 
+CREATE TABLE public.receipts_channels (
+    channel bytea NOT NULL,
+    payer text NOT NULL,
+    transaction bytea
+);
+
 CREATE TABLE public.receipts_checkpoints (
     epoch integer NOT NULL,
     size bigint NOT NULL,
@@ -1144,7 +1168,10 @@ CREATE TABLE public.receipts_epochs (
     published jsonb,
     map_secret bytea,
     map_size bigint DEFAULT 0 NOT NULL,
-    map_since timestamp with time zone
+    map_since timestamp with time zone,
+    anchoring text,
+    anchored_at timestamp with time zone,
+    anchor jsonb
 );
 
 CREATE TABLE public.receipts_keys (
@@ -1166,7 +1193,9 @@ CREATE TABLE public.receipts_leaves (
     transaction bytea,
     principal text,
     payer text,
-    pay_to text
+    pay_to text,
+    erased_transaction bytea,
+    erased_at timestamp with time zone
 );
 
 CREATE TABLE public.receipts_map (
@@ -1575,6 +1604,9 @@ ALTER TABLE ONLY public.mcp_tools_approvals
 ALTER TABLE ONLY public.mcp_tools_reservations
     ADD CONSTRAINT mcp_tools_reservations_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.receipts_channels
+    ADD CONSTRAINT receipts_channels_pkey PRIMARY KEY (channel, payer);
+
 ALTER TABLE ONLY public.receipts_checkpoints
     ADD CONSTRAINT receipts_checkpoints_pkey PRIMARY KEY (epoch, size);
 
@@ -1803,6 +1835,8 @@ CREATE INDEX mcp_tools_reservations_receipts ON public.mcp_tools_reservations US
 
 CREATE INDEX mcp_tools_reservations_spent ON public.mcp_tools_reservations USING btree (day, agent, network, asset) WHERE (state <> 'released'::text);
 
+CREATE INDEX receipts_leaves_erased ON public.receipts_leaves USING btree (erased_transaction) WHERE (erased_transaction IS NOT NULL);
+
 CREATE INDEX receipts_leaves_public ON public.receipts_leaves USING btree (epoch, index) WHERE (salt IS NULL);
 
 CREATE INDEX receipts_leaves_transaction ON public.receipts_leaves USING btree (transaction) WHERE (transaction IS NOT NULL);
@@ -1832,6 +1866,10 @@ CREATE INDEX webhooks_deliveries_order ON public.webhooks_deliveries USING btree
 CREATE INDEX webhooks_deliveries_receiver ON public.webhooks_deliveries USING btree (receiver, id DESC);
 
 CREATE INDEX webhooks_deliveries_settlement ON public.webhooks_deliveries USING btree (settlement);
+
+CREATE TRIGGER batch_store_claimed AFTER UPDATE ON public.batch_store_channels FOR EACH ROW WHEN ((new.delegated AND (new.total_claimed > old.total_claimed))) EXECUTE FUNCTION public.batch_store_settle_claimed();
+
+CREATE TRIGGER batch_store_claimed_before AFTER INSERT ON public.batch_store_channels FOR EACH ROW WHEN ((new.delegated AND (new.total_claimed > (0)::numeric))) EXECUTE FUNCTION public.batch_store_settle_claimed();
 
 CREATE TRIGGER catalog_missed_words_asked AFTER INSERT ON public.catalog_missed_searches REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION public.catalog_count_missed_words();
 

@@ -6,8 +6,7 @@ import { gather } from "../kernel/config/gather.ts"
 import type { Declarations } from "../kernel/config/NetworkKeys.ts"
 import type { SettingsSource } from "../kernel/config/Settings.ts"
 import type { Catalogue } from "../kernel/plugin/Loader.ts"
-import { catalogue } from "../kernel/plugin/Plugin.ts"
-import { loadPlugin } from "./loadPlugin.ts"
+import { catalogue, type AnyPlugin, define } from "../kernel/plugin/Plugin.ts"
 import { plugin as batchStore } from "../plugins/batch-store/plugin.ts"
 import { plugin as catalog } from "../plugins/catalog/plugin.ts"
 import { plugin as ledgerLocal } from "../plugins/ledger-local/plugin.ts"
@@ -19,6 +18,38 @@ import { plugin as x402BatchLocal } from "../plugins/x402-batch-local/plugin.ts"
 import { plugin as x402Exact } from "../plugins/x402-exact/plugin.ts"
 import { plugin as x402Upto } from "../plugins/x402-upto/plugin.ts"
 import { plugin as x402UptoLocal } from "../plugins/x402-upto-local/plugin.ts"
+import { Effect, Layer } from "effect"
+import process from "node:process"
+
+/**
+ * Loads an optional plugin. If its module cannot be loaded, for example because of a wrong import, standard error
+ * names it, and the rest of the program works without it: an enabled plugin is reported degraded.
+ */
+const faultOf = (error: unknown): string => String(error instanceof Error ? error.message : error).split("\n", 1)[0]!
+
+const loadPlugin = async <P extends AnyPlugin>(
+  id: P["id"],
+  load: () => Promise<{ readonly plugin: P }>
+): Promise<P> => {
+  try {
+    return (await load()).plugin
+  } catch (error) {
+    const fault = `the plugin ${id} cannot be loaded: ${faultOf(error)}`
+    process.stderr.write(`tollkeeper: ${fault}; it is left out\n`)
+    const missing: AnyPlugin = {
+      ...define({
+        id,
+        summary: "Cannot be loaded.",
+        boot: "optional",
+        needs: [],
+        migrations: "none",
+        layer: Layer.effectDiscard(Effect.fail(new Error(fault)))
+      }),
+      isMissing: true
+    }
+    return missing as P
+  }
+}
 
 // The optional ones: without one of them the rest works.
 const [analytics, dashboard, demo, prepare, receipts, searchLexical, searchSemantic] = await Promise.all([

@@ -1,112 +1,157 @@
-// Compares the payment map in the database with the log's leaves: each outcome's row, and the root in the newest
-// checkpoint. It uses separate hashing code.
+// Compares the payment map in the database with the log's leaves: each outcome's row, the pages, and the root in the
+// newest checkpoint. It uses separate hashing code, and reads the rows in the order of their keys, so that its memory
+// does not grow with the log.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { createHash } from "node:crypto"
+import { nameOf, type OpenedLeaf, type Wrong } from "./compareReceipts.ts"
+import { sha } from "./logTree.ts"
 
-interface MapRow {
+export interface MapOfEpoch {
   readonly epoch: number
+  readonly secret: Uint8Array | null
+  /** Leaves of the log in the map. */
+  readonly mapSize: bigint
+}
+
+/** The 16 subtrees below each prefix, as of a checkpoint, in hex. */
+export type Pages = ReadonlyMap<string, string>
+
+interface Place {
   readonly key: string
-  readonly index: bigint
   readonly value: string
 }
 
-interface MapOfEpoch {
-  readonly epoch: number
-  readonly secret: Uint8Array
-  readonly size: bigint
-}
-
-interface Leaf {
-  readonly epoch: number
-  readonly index: bigint
-  readonly entry: Uint8Array
-  readonly salt: Uint8Array | null
-  readonly record: string | null
-}
-
-type Wrong = (rule: string, subject: string, detail: string) => void
-
-const sha = (...parts: ReadonlyArray<string | Uint8Array>): Buffer => {
-  const hash = createHash("sha256")
-  for (const part of parts) hash.update(part)
-  return hash.digest()
-}
-
-/** Read before the leaves, which grow in the meantime. */
-export const readMaps = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const epochs = yield* sql<MapOfEpoch>`select epoch, map_secret as secret, map_size as size from receipts_epochs
-    where map_secret is not null`
-  const rows = yield* sql<MapRow>`select epoch, encode(key, 'hex') as key, index, encode(value, 'hex') as value
-    from receipts_map order by epoch, index`
-  return { epochs, rows }
-})
+/** Hex digits of a kind (empty, one leaf, node) and a hash. */
+const slotDigits = 66
+const rowsMax = 4_000
+const digitsMax = 8
+const empty = "00".repeat(33)
 
 /** Key and value of an outcome's leaf. */
-const placeOf = ({ entry, index, record, salt }: Leaf, secret: Uint8Array) => {
-  const { network = "", transaction } = JSON.parse(record!)
-  return {
-    key: sha(secret, `${network}\n${transaction}`).toString("hex"),
-    value: sha(salt!, `${index}\n`, sha(Buffer.of(0), entry)).toString("hex")
-  }
-}
+const placeOf = ({ record, row }: OpenedLeaf, secret: Uint8Array): Place => ({
+  key: sha(secret, `${record["network"] ?? ""}\n${record.transaction}`).toString("hex"),
+  value: sha(row.salt!, `${row.index}\n`, sha(Buffer.of(0), row.entry)).toString("hex")
+})
+
+/** Compares the rows of some leaves of an epoch. */
+export const compareMapRows = Effect.fn("audit.compareMapRows")(function* (
+  { epoch, mapSize, secret }: MapOfEpoch,
+  leaves: ReadonlyArray<OpenedLeaf>,
+  wrong: Wrong
+) {
+  if (secret === null) return
+  const sql = yield* SqlClient.SqlClient
+  const expected = leaves
+    .filter(({ row }) => row.index < mapSize)
+    .map((leaf) => ({ ...placeOf(leaf, secret), index: Number(leaf.row.index), row: leaf.row }))
+  const given = JSON.stringify(expected.map(({ index, key }) => ({ index, key })))
+  const rows = yield* sql<Place & { index: bigint }>`select g.key, m.index, encode(m.value, 'hex') as value
+    from jsonb_to_recordset(${given}::jsonb) as g (key text, index int8)
+    join receipts_map m on m.epoch = ${epoch} and m.key = decode(g.key, 'hex') and m.index = g.index`
+  const values = new Map(rows.map(({ index, value }) => [Number(index), value]))
+  for (const { index, row, value } of expected)
+    if (values.get(index) !== value)
+      wrong("payment map", nameOf(row), `${values.has(index) ? "value" : "key"} differs from its row's in the map`)
+})
+
+/** Reports rows of the map without a leaf, or with another row's leaf. */
+export const compareMapSize = Effect.fn("audit.compareMapSize")(function* (
+  { epoch, mapSize }: MapOfEpoch,
+  size: bigint,
+  wrong: Wrong
+) {
+  const sql = yield* SqlClient.SqlClient
+  if (mapSize > size) wrong("payment map", `epoch ${epoch}`, `map_size is ${mapSize}, the log has ${size} leaves`)
+  const rows = yield* sql<{ index: bigint; often: number }>`select index, count(*)::int as often from receipts_map m
+    where epoch = ${epoch} and index < ${mapSize} group by index
+    having count(*) > 1 or not exists (select 1 from receipts_leaves l
+      where l.epoch = ${epoch} and l.index = m.index and get_byte(l.entry, 0) = 1) order by index limit 100`
+  for (const { index, often } of rows)
+    wrong("payment map", nameOf({ epoch, index }), often > 1 ? `has ${often} rows in the map` : "is no outcome")
+})
 
 const bitOf = (key: string, depth: number): number => (Number.parseInt(key[depth >> 2]!, 16) >> (3 - (depth & 3))) & 1
 
-const rootOf = (places: ReadonlyArray<readonly [key: string, value: string]>, depth = 0): Buffer => {
-  const [first] = places
-  if (first === undefined) return Buffer.alloc(32)
-  if (places.length === 1) return sha(Buffer.of(2), Buffer.from(first[0], "hex"), Buffer.from(first[1], "hex"))
-  const [left, right] = [0, 1].map((bit) => places.filter(([key]) => bitOf(key, depth) === bit))
-  return sha(Buffer.of(3), rootOf(left!, depth + 1), rootOf(right!, depth + 1))
+const joined = (left: string, right: string): string => {
+  if (left === empty && !right.startsWith("02")) return right
+  if (right === empty && !left.startsWith("02")) return left
+  const hash = sha(Buffer.of(3), Buffer.from(left.slice(2), "hex"), Buffer.from(right.slice(2), "hex"))
+  return `02${hash.toString("hex")}`
 }
 
-/** Compares the map of one epoch with its leaves and its newest checkpoint. */
-const compareEpoch = (
-  { epoch, secret, size }: MapOfEpoch,
-  rows: ReadonlyArray<MapRow>,
-  leaves: ReadonlyArray<Leaf>,
+/** The subtree of some leaves at a depth. */
+const subtreeOf = (places: ReadonlyArray<Place>, depth: number): string => {
+  const [first] = places
+  if (first === undefined) return empty
+  if (places.length === 1) return `01${sha(Buffer.of(2), Buffer.from(first.key + first.value, "hex")).toString("hex")}`
+  const [left, right] = [0, 1].map((bit) => places.filter(({ key }) => bitOf(key, depth) === bit))
+  return joined(subtreeOf(left!, depth + 1), subtreeOf(right!, depth + 1))
+}
+
+const slotsOf = (page: string): ReadonlyArray<string> =>
+  Array.from({ length: 16 }, (_, at) => page.slice(at * slotDigits, (at + 1) * slotDigits))
+
+const folded = (page: string): string => {
+  let level = slotsOf(page)
+  while (level.length > 1)
+    level = Array.from({ length: level.length / 2 }, (_, at) => joined(level[2 * at]!, level[2 * at + 1]!))
+  return level[0]!
+}
+
+/** The shortest prefix of a key without a page. */
+const bucketOf = (pages: Pages, key: string): string => {
+  let length = 0
+  while (length < digitsMax && pages.has(key.slice(0, length))) length += 1
+  return key.slice(0, length)
+}
+
+/** The subtrees of all places without a page, from the rows in the order of their keys. */
+const readBuckets = Effect.fnUntraced(function* (epoch: number, size: number, pages: Pages) {
+  const sql = yield* SqlClient.SqlClient
+  const buckets = new Map<string, string>()
+  let [after, bucket, places]: [string, string, Array<Place>] = ["", "", []]
+  const close = () => {
+    if (places.length > 0) buckets.set(bucket, subtreeOf(places, bucket.length * 4))
+    places = []
+  }
+  for (;;) {
+    const rows = yield* sql<Place>`select encode(key, 'hex') as key, encode(value, 'hex') as value from (
+      select distinct on (key) key, value from receipts_map
+      where epoch = ${epoch} and index < ${size} and key > decode(${after}, 'hex')
+      order by key, index desc limit ${rowsMax}) m`
+    for (const place of rows) {
+      const own = bucketOf(pages, place.key)
+      if (own !== bucket) close()
+      bucket = own
+      places.push(place)
+    }
+    if (rows.length < rowsMax) break
+    after = rows.at(-1)!.key
+  }
+  close()
+  return buckets
+})
+
+/** Compares the pages of an epoch's map, and the root of its newest checkpoint, with the rows. */
+export const compareMapRoot = Effect.fn("audit.compareMapRoot")(function* (
+  { epoch, secret }: MapOfEpoch,
+  pages: Pages,
   note: string | undefined,
   wrong: Wrong
-): void => {
-  const byIndex = new Map(rows.map((row) => [row.index, row]))
-  const signed = Number(note?.split("\n")[1] ?? 0)
-  const places = new Map<string, string>()
-  for (const leaf of leaves) {
-    if (leaf.salt === null || leaf.record === null) continue
-    const { key, value } = placeOf(leaf, secret)
-    if (leaf.index < signed) places.set(key, value)
-    const row = byIndex.get(leaf.index)
-    byIndex.delete(leaf.index)
-    if (leaf.index < size && (row?.key !== key || row.value !== value))
-      wrong("payment map", `leaf ${leaf.index} of epoch ${epoch}`, "has another row in the map, or none")
-  }
-  for (const index of byIndex.keys())
-    if (index < size) wrong("payment map", `row ${index} of epoch ${epoch}`, "is of no outcome in the log")
+) {
   const line = note?.split("\n").find((one) => one.startsWith("map "))
-  if (line === undefined) return
-  const expected = `map ${rootOf([...places]).toString("base64")} ${sha(secret).toString("base64")}`
-  if (line !== expected)
-    wrong("payment map", `checkpoint ${signed} of epoch ${epoch}`, "has another map than the leaves")
-}
-
-/** Compares the maps with the leaves. `notes` contains the newest checkpoint of each epoch. */
-export const compareMaps = (
-  { epochs, rows }: Effect.Success<typeof readMaps>,
-  leaves: ReadonlyArray<Leaf>,
-  notes: ReadonlyMap<number, string>,
-  wrong: Wrong
-): void => {
-  const rowsOf = Map.groupBy(rows, ({ epoch }) => epoch)
-  const leavesOf = Map.groupBy(leaves, ({ epoch }) => epoch)
-  for (const one of epochs) {
-    const { epoch } = one
-    const own = leavesOf.get(epoch) ?? []
-    try {
-      compareEpoch(one, rowsOf.get(epoch) ?? [], own, notes.get(epoch), wrong)
-    } catch {
-      wrong("payment map", `epoch ${epoch}`, "cannot be compared: a leaf's record cannot be read")
+  if (line === undefined || secret === null) return
+  const size = Number(note!.split("\n")[1])
+  const buckets = yield* readBuckets(epoch, size, pages)
+  for (const [prefix, page] of pages)
+    for (const [digit, slot] of slotsOf(page).entries()) {
+      const below = prefix + digit.toString(16)
+      const isPage = pages.has(below)
+      const expected = isPage ? folded(pages.get(below)!) : (buckets.get(below) ?? empty)
+      if (slot !== expected)
+        wrong("payment map", `page '${prefix}' of epoch ${epoch}`, `subtree ${digit} differs from its leaves`)
     }
-  }
-}
+  const root = pages.has("") ? folded(pages.get("")!) : (buckets.get("") ?? empty)
+  const expected = `map ${Buffer.from(root.slice(2), "hex").toString("base64")} ${sha(secret).toString("base64")}`
+  if (line !== expected) wrong("payment map", `checkpoint ${size} of epoch ${epoch}`, "its map differs from the leaves")
+})

@@ -27,11 +27,13 @@ const resolveInstalled = (folder: string, file: string): string | undefined => {
 }
 
 /**
- * Path of a file in an installed package: in the program's own `node_modules`, or further up where npm has put it.
+ * Path of a file in an installed package: with the packed program (`runtime/pack/build.mjs`), in the program's own
+ * `node_modules`, or further up where npm has put it.
  * Throws when it is missing, after an interrupted installation.
  */
 export const packageFile = (file: string): string => {
-  const found = resolveInstalled(dirname(fileURLToPath(import.meta.url)), file)
+  const packed = fileURLToPath(new URL(`../packages/${file}`, import.meta.url))
+  const found = existsSync(packed) ? packed : resolveInstalled(dirname(fileURLToPath(import.meta.url)), file)
   if (found === undefined) throw new Error(`the package file ${file} is not installed; run npm install again`)
   return found
 }

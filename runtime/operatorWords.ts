@@ -31,7 +31,7 @@ export const isStandaloneCommand = ([family, command, ...words]: ReadonlyArray<s
   (family === "channels" && command === "open") ||
   (family === toolsFamily && command === "channels" && ["refund", "withdraw"].includes(words[0] ?? "")) ||
   (family === "keys" && command === "seal") ||
-  (family === "receipts" && command === "verify") ||
+  (family === "receipts" && (command === "verify" || command === "fetch")) ||
   (family === "backup" && command !== "save")
 
 /** `channels --agent` is about agents' payment channels, which the tool server keeps. */

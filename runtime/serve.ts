@@ -22,7 +22,8 @@ import { Authentication } from "../kernel/http/Authentication.ts"
 import { Keys } from "../kernel/http/Keys.ts"
 import { allowOrigins } from "../kernel/http/allowOrigins.ts"
 import type { DeclaredRules } from "../kernel/http/RouteRules.ts"
-import { slowWrongKeys } from "../kernel/http/slowWrongKeys.ts"
+import { makeAuditReads } from "../kernel/settlement/operators/auditReads.ts"
+import { makeAdmitRequests } from "../kernel/http/admitRequests.ts"
 import { ListenAt, type ListenChoice } from "../kernel/http/ListenAt.ts"
 import { MetricReadings } from "../kernel/payment/report/MetricReadings.ts"
 import * as Loader from "../kernel/plugin/Loader.ts"
@@ -49,15 +50,11 @@ import * as NodeDeadline from "./platform/nodeDeadline.ts"
 import * as NodeHttpCalls from "./platform/nodeHttpCalls.ts"
 import * as NodeListeners from "./platform/nodeListeners.ts"
 import * as NodeOutbound from "./platform/nodeOutbound.ts"
-import * as NodeProcessUsage from "./platform/nodeProcessUsage.ts"
+import * as NodeProcess from "./platform/nodeProcess.ts"
 import { readNode } from "./platform/nodeRequestBytes.ts"
-import { awaitNodeResponse } from "./platform/nodeResponseEnd.ts"
-import * as NodePackages from "./platform/nodePackages.ts"
 import * as NodeStdio from "./platform/nodeStdio.ts"
 import { readForExport } from "./platform/telemetry.ts"
-import * as NodeStripTypes from "./platform/nodeStripTypes.ts"
 import * as Pglite from "./platform/pglite.ts"
-import { onHangup } from "./platform/signals.ts"
 import type { Profile } from "./profile.ts"
 import { rereadSecrets } from "./rereadSecrets.ts"
 import { claimState, type StateRefused } from "./state.ts"
@@ -148,6 +145,7 @@ const guarded = (
     readonly section: {
       readonly allowed_hosts: ReadonlyArray<string>
       readonly allowed_origins: ReadonlyArray<string>
+      readonly points_per_second: number
     }
     readonly services: Context.Context<never>
     readonly routes: DeclaredRules
@@ -155,13 +153,17 @@ const guarded = (
 ) => {
   const { routes } = of
   const allowedOrigins = lower(of.section.allowed_origins)
-  const keyed = Option.match(Context.getOption(of.services, Authentication), {
+  const admitted = Option.match(Context.getOption(of.services, Authentication), {
     onNone: () => answer,
-    onSome: (authentication) => slowWrongKeys(authentication)(answer)
+    onSome: (callers) => {
+      const trail = Context.getOption(of.services, OperatorAuditLog)
+      const audited = Option.isSome(trail) ? makeAuditReads(callers, trail.value, routes)(answer) : answer
+      return makeAdmitRequests(callers, routes, of.section.points_per_second)(audited)
+    }
   })
   const rules = { host: of.host, allowedHosts: lower(of.section.allowed_hosts), allowedOrigins }
   // The outermost layer, so that an allowed page can read errors and refusals too.
-  return allowOrigins(allowedOrigins, routes)(httpMiddleware(withinCapacity(rules, routes)(keyed), routes))
+  return allowOrigins(allowedOrigins, routes)(httpMiddleware(withinCapacity(rules, routes)(admitted), routes))
 }
 
 /** Opens the listener and serves the router; succeeds with the bound address. */
@@ -201,7 +203,7 @@ const listen = Effect.fnUntraced(function* (
     // The middleware has its own span: the server's would carry queries, addresses and user agents.
     Effect.provideService(HttpMiddleware.TracerDisabledWhen, () => true),
     Effect.provideService(RequestBytes, readNode),
-    Effect.provideService(ResponseEnd, awaitNodeResponse),
+    Effect.provideService(ResponseEnd, NodeProcess.awaitNodeResponse),
     Effect.provideContext(listener)
   )
   // Resources are released in reverse order, so streams end before the listener waits for them.
@@ -227,7 +229,7 @@ const run = Effect.fnUntraced(function* (options: ServeOptions) {
   const isQuiet = options.listens === false || chosen?.at === "nowhere"
   const address = isQuiet ? undefined : yield* listen(profile, chosen, services)
   if (Option.isSome(Context.getOption(services, Keys))) {
-    yield* onHangup(
+    yield* NodeProcess.onHangup(
       rereadSecrets(services, {}, { person: "service manager", via: "signal", reason: "SIGHUP" }).pipe(
         Effect.tap((replicas) => Effect.logInfo(`keys were reread: ${linesOf(replicas).join("; ")}`)),
         Effect.flatMap(requireAll),
@@ -257,10 +259,8 @@ export const serve = Effect.fnUntraced(function* (options: ServeOptions) {
     NodeHttpCalls.layer,
     NodeListeners.layer,
     NodeOutbound.layer,
-    NodeProcessUsage.layer,
-    NodePackages.layer,
+    NodeProcess.layer,
     NodeStdio.layer,
-    NodeStripTypes.layer,
     FolderLock.layer,
     ListenAt.layer,
     StartupBanner.layer,

@@ -2,8 +2,10 @@
 // with two sources that these scripts cannot use: the ledger for the movement, and the current log. Each check is a
 // line of the report; a failing check throws the reason. Nothing here trusts the facilitator beyond its DID document.
 import { Networks, xdr } from "@stellar/stellar-sdk/base"
+import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import {
+  checkAge,
   attestationName,
   checkKept,
   didUrl,
@@ -15,7 +17,7 @@ import {
   readKept
 } from "../examples/receipts/check.mjs"
 import { cosignedAt } from "../examples/receipts/cosign.mjs"
-import { openTiles, readKeys, readText } from "../examples/receipts/tiles.mjs"
+import { openTiles, readKeys, readNewest, readText } from "../examples/receipts/tiles.mjs"
 import {
   checkConsistency,
   checkInclusion,
@@ -23,6 +25,7 @@ import {
   openCheckpoint,
   type prove
 } from "../examples/receipts/verify.mjs"
+import { anchoredHash, sourceOf, transactionIn } from "../kernel/stellar/Envelope.ts"
 import { contractEventsIn, readEvent } from "../kernel/stellar/TransferEvents.ts"
 import { addressOfKey, attestationSigner, type KeptAttestation } from "./attestationSigner.ts"
 
@@ -38,6 +41,8 @@ export interface VerifyOptions {
   readonly log?: string | undefined
   /** Verifier keys of witnesses, NAME+HASH+KEY; each must have cosigned the log. */
   readonly witnesses?: ReadonlyArray<string> | undefined
+  /** Maximum age of the proof's checkpoint, in seconds; with `log`, of the log's newest one, by default a day. */
+  readonly maxAge?: number | undefined
   /** Claims that the receipt must have. */
   readonly expected: Readonly<Record<string, string>>
 }
@@ -54,6 +59,11 @@ interface VerifyReport {
 type Kept = ReturnType<typeof readKept>
 type Proven = Awaited<ReturnType<typeof prove>>
 type Claims = Readonly<Record<string, any>>
+/** A log as it is read now. */
+interface Log {
+  readonly tree: Awaited<ReturnType<typeof openCheckpoint>>
+  readonly tiles: ReturnType<typeof openTiles>
+}
 
 const requestTimeoutMillis = 10_000
 
@@ -65,6 +75,8 @@ const get = async (url: string): Promise<any> => {
 
 const readDocument = async (place: string): Promise<any> =>
   /^https?:/.test(place) ? get(place) : JSON.parse(await readFile(place, "utf8"))
+
+const timeText = (seconds: number): string => new Date(seconds * 1_000).toISOString()
 
 const facilitatorAt = (log: string): string => log.replace(/\/+$/, "").replace(/\/log(\/\d+)?$/, "")
 
@@ -121,8 +133,9 @@ const askLedger = async (url: string, claims: Claims): Promise<string> => {
 const askLog = async (
   log: string,
   { leaf, proof }: Proven,
-  did: any
-): Promise<{ readonly check: string; readonly note: string }> => {
+  did: any,
+  maxAge: number | undefined
+): Promise<Log & { readonly checks: ReadonlyArray<string>; readonly note: string }> => {
   const then = await openCheckpoint(proof.checkpoint, did, NaN)
   const place = `${facilitatorAt(log)}/log/${/\/log\/([^/]+)$/.exec(then.origin)?.[1] ?? 1}`
   const note: string = await readText(place, "checkpoint")
@@ -139,7 +152,11 @@ const askLog = async (
   if (!isInForce(await readKeys(place, now, tiles), now.key, Date.now() / 1_000))
     throw new Error(`${now.key.id} signed the log's newest checkpoint, but the log does not list it as in force`)
   const check = `leaf ${proof.index} is in the log of ${now.size}, which continues the one of ${then.size}`
-  return { check, note }
+  // An earlier epoch has ended: then the current epoch shows whether the log is frozen.
+  const newest = await readNewest(`${facilitatorAt(log)}/log`).catch(() => ({ note }))
+  const current = newest.note === note ? now : await openCheckpoint(newest.note, did)
+  await checkAge(current, maxAge)
+  return { checks: [check, `the log's newest checkpoint is of ${timeText(current.time!)}`], note, tree: now, tiles }
 }
 
 /**
@@ -153,9 +170,32 @@ const askWitness = async (key: string, notes: ReadonlyArray<string>): Promise<st
     const seconds = await cosignedAt(note, key)
     if (seconds === undefined) continue
     const [, size] = note.split("\n")
-    return `the witness ${name} cosigned the log of ${size} at ${new Date(seconds * 1_000).toISOString()}`
+    return `the witness ${name} cosigned the log of ${size} at ${timeText(seconds)}`
   }
   throw new Error(`the witness ${name} did not cosign the log's checkpoint`)
+}
+
+/**
+ * Checks the log's newest anchor, if the document names one: a transaction of the facilitator whose memo is the hash of
+ * a checkpoint of this log, which `now` continues.
+ */
+const askAnchor = async (url: string, did: any, now: Log | undefined): Promise<ReadonlyArray<string>> => {
+  const { anchor } = did.service?.find(({ id }: any) => id === `${did.id}#log`) ?? {}
+  if (anchor === undefined) return []
+  const tree = await openCheckpoint(anchor.checkpoint, did, NaN)
+  const result = await askRpc(url, "getTransaction", { hash: anchor.transaction })
+  if (result.status !== "SUCCESS") throw new Error(`the ledger does not have the anchor: it is ${result.status}`)
+  const envelope = xdr.TransactionEnvelope.schema.decode(Buffer.from(result.envelopeXdr, "base64"))
+  const transaction = transactionIn(envelope)
+  const [hash, body] = [transaction && anchoredHash(transaction), anchor.checkpoint.split("\n\n")[0]]
+  if (hash === undefined || !createHash("sha256").update(`${body}\n`).digest().equals(hash))
+    throw new Error("the anchor's memo is not the hash of its checkpoint")
+  if (sourceOf(transaction!) !== anchor.account) throw new Error(`the anchor is not of ${anchor.account}`)
+  const check = `the ledger has the log of ${tree.size} in its transaction ${anchor.transaction}`
+  if (now === undefined || now.tree.origin !== tree.origin) return [check]
+  if (now.tree.size < tree.size) throw new Error(`the log went back, from the anchor's ${tree.size} leaves`)
+  await checkConsistency(tree, now.tree, await now.tiles.consistency(tree.size))
+  return [`${check}, which the log of ${now.tree.size} continues`]
 }
 
 /** When the last witness cosigned the proofs of a stored receipt; undefined unless all of them cosigned. */
@@ -208,7 +248,7 @@ const isAsExpected = async (claims: Claims, name: string, value: string): Promis
 type DocumentAt = (place: string) => Promise<any>
 
 const verifyText = async (text: string, options: VerifyOptions, documentAt: DocumentAt): Promise<VerifyReport> => {
-  const { expected, ledger, log, witnesses = [] } = options
+  const { expected, ledger, log, maxAge, witnesses = [] } = options
   const read = readKept(text)
   const delivery =
     read.delivery === undefined || options.sellerDid === undefined
@@ -241,14 +281,15 @@ const verifyText = async (text: string, options: VerifyOptions, documentAt: Docu
   if (proven !== undefined) checks.push("its leaf is in the log of a signed checkpoint")
   if (proven?.place !== undefined)
     checks.push(`no other leaf is of this payment, by the map of the log of ${proven.proof.size}`)
+  if (proven?.tree.time !== undefined) checks.push(`its checkpoint is of ${timeText(proven.tree.time)}`)
   const notes: Array<string> = proven === undefined ? [] : [proven.proof.checkpoint]
-  if (log !== undefined && proven !== undefined) {
-    const asked = await askLog(log, proven, did)
-    checks.push(asked.check)
+  const asked = log === undefined || proven === undefined ? undefined : await askLog(log, proven, did, maxAge)
+  if (asked !== undefined) {
+    checks.push(...asked.checks)
     notes.push(asked.note)
-  }
+  } else if (maxAge !== undefined) await checkAge(proven?.tree ?? {}, maxAge)
   for (const key of witnesses) checks.push(await askWitness(key, notes))
-  if (ledger !== undefined) checks.push(await askLedger(ledger, claims))
+  if (ledger !== undefined) checks.push(await askLedger(ledger, claims), ...(await askAnchor(ledger, did, asked)))
   if (kept.attestation)
     checks.push(await checkAttestation(kept.attestation, claims, did, JSON.parse(proven?.record ?? "{}")))
   if (delivery !== undefined) checks.push("the seller signed its receipt")
@@ -265,7 +306,7 @@ export interface StatementReport {
   readonly verified: number
   /** By the number of their line, from 1. */
   readonly refused: ReadonlyArray<{ readonly line: number; readonly why: string }>
-  /** What was paid, by network and asset, in atomic units. */
+  /** What moved, by network, asset and action (a deposit, a refund), in atomic units. */
   readonly totals: Readonly<Record<string, string>>
 }
 
@@ -283,12 +324,12 @@ export const verifyStatement = async (options: VerifyOptions): Promise<Statement
   for (const { line, text } of lines.filter(({ text }) => text.trim() !== ""))
     try {
       const { claims, outcome } = await verifyText(text, options, documentAt)
-      const { amount, asset, network, transaction } = claims
+      const { action, amount, asset, network, transaction } = claims
       if (amount === undefined || outcome === "MISMATCH") throw new Error(`payment and delivery: ${outcome}`)
       const first = lineOfPayment.get(`${network} ${transaction}`)
       if (first !== undefined) throw new Error(`line ${first} is of the same payment`)
       lineOfPayment.set(`${network} ${transaction}`, line)
-      const total = `${network} ${asset}`
+      const total = [network, asset, action].filter((one) => one !== undefined).join(" ")
       totals.set(total, (totals.get(total) ?? 0n) + BigInt(amount))
     } catch (error) {
       refused.push({ line, why: error instanceof Error ? error.message : String(error) })

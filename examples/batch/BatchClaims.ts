@@ -9,6 +9,8 @@ import type { BatchStellarServer } from "./BatchStellarServer.ts"
 import { stateIn } from "./BatchStellarServer.ts"
 import type { Channel } from "./channels.ts"
 import type { WireClaim } from "./vouchers.ts"
+import { supportedKind } from "./remoteChannels.ts"
+import { claimOf, exportSeconds, writeWatchFile } from "./watchFile.ts"
 
 export interface BatchClaimsOptions {
   readonly server: BatchStellarServer
@@ -28,12 +30,6 @@ interface SignedClaim {
   readonly payload: { readonly type: "claim"; readonly claims: ReadonlyArray<WireClaim>; readonly expiresAt: number }
   readonly idempotencyKey: string
 }
-
-const claimOf = ({ channelConfig, chargedCumulativeAmount, signature, signedMaxClaimable }: Channel): WireClaim => ({
-  voucher: { channel: channelConfig, maxClaimableAmount: signedMaxClaimable },
-  signature,
-  totalClaimed: chargedCumulativeAmount
-})
 
 /** Lifetime of a claim's signature, seconds. */
 const claimSeconds = 600
@@ -95,6 +91,23 @@ export class BatchClaims {
     if (refused.length > 0)
       throw new Error(`${refused.length} of ${due.length} channels are not claimed: ${refused.join("; ")}`)
     return transactions
+  }
+
+  /** The text of a file with the signed claims of all charges, for a watchtower. Export again after new charges. */
+  async exportForWatch(): Promise<string> {
+    const { network, now, server, token } = this.#options
+    const contract = await this.#contract()
+    const expiresAt = Math.floor((await now?.()) ?? Date.now() / 1_000) + exportSeconds
+    const due = (await server.channels.list()).filter(
+      (one) => one.channelConfig.token === token && BigInt(one.chargedCumulativeAmount) > BigInt(one.totalClaimed)
+    )
+    const claims = due.map((channel) => {
+      const claim = claimOf(channel)
+      const claimAuthorizerSignature = server.authorizer.signClaims?.(network, contract, [claim], expiresAt)
+      if (claimAuthorizerSignature === undefined) throw new Error("another holds the authorizer's key and exports")
+      return { ...claim, expiresAt, claimAuthorizerSignature }
+    })
+    return writeWatchFile(network, contract, claims)
   }
 
   /** The signed claim of a batch. Reuses the earlier signature while its outcome is unknown and it has not expired. */
@@ -163,11 +176,9 @@ export class BatchClaims {
   }
 
   async #contract(): Promise<string> {
-    const { apiKey, contract, facilitator, network } = this.#options
+    const { contract, facilitator, network } = this.#options
     if (contract !== undefined) return contract
-    const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
-    const { kinds }: any = await (await fetch(`${facilitator}/supported`, { headers })).json()
-    const kind = kinds.find((one: any) => one.scheme === "batch-settlement" && one.network === network)
+    const kind = await supportedKind(this.#options)
     if (kind === undefined) throw new Error(`${facilitator} does not offer batch-settlement on ${network}`)
     return kind.extra.batchContract
   }

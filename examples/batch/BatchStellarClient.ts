@@ -12,6 +12,7 @@ import {
   depositTransferArgs,
   withdrawArgs
 } from "../../plugins/x402-batch/contract.ts"
+import { decode, encode } from "../client/keptPayments.mjs"
 import { encodeValue, type Value } from "../../kernel/stellar/Value.ts"
 import { answeredTotal } from "../client/preparedBatch.mjs"
 import { ledgersOf } from "../client/preparedBytes.mjs"
@@ -65,10 +66,6 @@ const invocation = (
     ),
     subInvocations
   })
-
-const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64")
-const decode = (header: string | null): any =>
-  header === null ? undefined : JSON.parse(Buffer.from(header, "base64").toString("utf8"))
 
 export class BatchStellarClient {
   readonly scheme = "batch-settlement"

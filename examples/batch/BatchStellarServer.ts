@@ -280,12 +280,12 @@ export class BatchStellarServer {
     return { skipHandler: true, response: { contentType: "application/json", body } }
   }
 
-  /** Charges a voucher. This is the whole settlement; nothing goes to the ledger. */
+  /** Charges a voucher. This is the whole settlement; nothing goes to the ledger. Settles nothing unreserved. */
   async #beforeSettle({ paymentPayload, requirements }: any): Promise<any> {
     const { type, voucher } = paymentPayload.payload
-    if (type !== "voucher") return
     const request = this.#requests.get(paymentPayload)
     if (request === undefined) return this.#abort(requirements, "missing_channel", "the request has no reservation")
+    if (type !== "voucher") return
     const { pendingId } = request
     const { amount } = requirements
     // The server ignores a hook that throws, and would settle the voucher without a charge.

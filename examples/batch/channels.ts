@@ -159,8 +159,12 @@ const newChannel = ({ channelConfig, price, voucher }: Reservation, now: number)
 const isOver = ({ expiresAt, refundNonce }: PendingRefund, state: LedgerState): boolean =>
   state.refundNonce > refundNonce || (state.asOf ?? 0) > expiresAt
 
+/** Whether a reading shows the channel before a refund or withdrawal that the record includes: its node is behind. */
+const isBehind = ({ refundNonce }: Channel, state: LedgerState | undefined): boolean =>
+  state !== undefined && state.refundNonce < refundNonce
+
 const withState = (channel: Channel, state: LedgerState | undefined, now: number): Channel =>
-  state === undefined
+  state === undefined || isBehind(channel, state)
     ? channel
     : {
         ...channel,
@@ -222,6 +226,7 @@ const reserve = async (storage: ChannelStorage, reservation: Reservation): Promi
       return status === "reserved" ? channel : current
     }
     if (hasReservation(current, now) && current!.pendingRequest!.pendingId !== pendingId) return decide("busy", base)
+    if (isBehind(base, reservation.state)) return decide("busy", base)
     const synced = brought(base, reservation, now)
     const charged = BigInt(synced.chargedCumulativeAmount)
     if (BigInt(voucher.maxClaimableAmount) !== charged + BigInt(price)) return decide("stale", base)

@@ -12,7 +12,7 @@ export interface ClientChannel {
   readonly unanswered?: number
   /** Why the seller's last answer contradicts the voucher; while it is set, the buyer signs no payment here. */
   readonly disputed?: string
-  /** An unanswered deposit: the signed transaction, and the last ledger in which it can land. */
+  /** An unanswered deposit: the signed transaction, and the last ledger that accepts it. */
   readonly open?: { readonly amount: string; readonly transaction: string; readonly expires: number }
 }
 

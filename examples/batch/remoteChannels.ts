@@ -3,11 +3,19 @@
 // claims and settles by the seller's policy, with the store's key as the channels' authorizer.
 import { type EnrichedRefund, type ReceiverAuthorizer, refundOf } from "./BatchStellarServer.ts"
 import type { Channel, Charged, RefundHold, Reserved, SellerChannels } from "./channels.ts"
+import { type SignedClaim, writeWatchFile } from "./watchFile.ts"
 
 export interface RemoteOptions {
   readonly facilitator: string
   readonly apiKey?: string
   readonly network: string
+}
+
+/** The facilitator's announcement of the scheme; undefined without one. */
+export const supportedKind = async ({ apiKey, facilitator, network }: RemoteOptions): Promise<any> => {
+  const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
+  const { kinds }: any = await (await fetch(`${facilitator}/supported`, { headers })).json()
+  return kinds.find((one: any) => one.scheme === "batch-settlement" && one.network === network)
 }
 
 /** When a seller's channels of one token are claimed. */
@@ -97,16 +105,9 @@ export const remoteChannels = (options: RemoteOptions): SellerChannels => ({
  * The facilitator's key, as `/supported` announces it to this API key, for a seller that keeps its own channels: its
  * claims and refunds go unsigned to the facilitator, which signs them for the same API key.
  */
-export const delegateAuthorizer = async ({
-  apiKey,
-  facilitator,
-  network
-}: RemoteOptions): Promise<ReceiverAuthorizer> => {
-  const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
-  const { kinds }: any = await (await fetch(`${facilitator}/supported`, { headers })).json()
-  const kind = kinds.find((one: any) => one.scheme === "batch-settlement" && one.network === network)
-  const receiverAuthorizer = kind?.extra.receiverAuthorizer
-  if (receiverAuthorizer === undefined) throw new Error(`${facilitator} holds no authorizer for this API key`)
+export const delegateAuthorizer = async (options: RemoteOptions): Promise<ReceiverAuthorizer> => {
+  const receiverAuthorizer = (await supportedKind(options))?.extra.receiverAuthorizer
+  if (receiverAuthorizer === undefined) throw new Error(`${options.facilitator} holds no authorizer for this API key`)
   return {
     address: receiverAuthorizer,
     signClaims: () => undefined,
@@ -124,6 +125,18 @@ export const remoteAuthorizer = async (options: RemoteOptions): Promise<Receiver
       return { ...signed, refundNonce: String(signed.refundNonce) }
     }
   }
+}
+
+/** The text of a file with the signed claims of all charges in the store, for a watchtower. */
+export const exportForWatch = async (options: RemoteOptions): Promise<string> => {
+  const claims: Array<SignedClaim> = []
+  for (let after: string | undefined; ;) {
+    const page = await ask(options, "channels/export", after === undefined ? {} : { after })
+    claims.push(...page.claims)
+    after = page.after
+    if (after === undefined) break
+  }
+  return writeWatchFile(options.network, (await supportedKind(options)).extra.batchContract, claims)
 }
 
 export const setClaimPolicy = async (options: RemoteOptions, policy: ClaimPolicy): Promise<void> => {

@@ -83,17 +83,20 @@ export const signVoucher = (signer: Signer, contract: BatchContract, channelId: 
   signature: signer.sign(voucherDigest(contract, channelId, max))
 })
 
-/** Whether a key signed a voucher of this channel, as the ledger decides: some runtimes accept more. */
-export const isVoucherOf = (address: string, contract: BatchContract, voucher: Voucher): boolean => {
-  if (!/^[0-9a-f]{128}$/.test(voucher.signature) || !/^(0|[1-9][0-9]{0,38})$/.test(voucher.maxClaimableAmount))
-    return false
-  const digest = voucherDigest(contract, voucher.channelId, BigInt(voucher.maxClaimableAmount))
-  const signature = Buffer.from(voucher.signature, "hex")
+/** Whether a key signed a digest, as the ledger decides: some runtimes accept more. */
+export const isSignedBy = (address: string, digest: Uint8Array, signatureHex: string): boolean => {
+  if (!/^[0-9a-f]{128}$/.test(signatureHex)) return false
+  const signature = Buffer.from(signatureHex, "hex")
   return (
     hasLedgerForm(Keypair.fromPublicKey(address).rawPublicKey(), signature) &&
     verify(null, digest, keyOf(address), signature)
   )
 }
+
+/** Whether a key signed a voucher of this channel. */
+export const isVoucherOf = (address: string, contract: BatchContract, voucher: Voucher): boolean =>
+  /^(0|[1-9][0-9]{0,38})$/.test(voucher.maxClaimableAmount) &&
+  isSignedBy(address, voucherDigest(contract, voucher.channelId, BigInt(voucher.maxClaimableAmount)), voucher.signature)
 
 /** An entry of a claim on the wire. */
 export interface WireClaim {

@@ -22,8 +22,10 @@ import { join, resolve } from "node:path"
  *   expires?: number, before?: string, name?: string, file?: string }} Kept
  */
 /**
- * `putIfAbsent` returns the stored payment: its own argument, or a payment that another call stored first.
- * @typedef {{ get: (key: string) => Promise<Kept | undefined>, remove: (key: string) => Promise<void>,
+ * `putIfAbsent` returns the stored payment: its own argument, or a payment that another call stored first. `remove`
+ * leaves another payment that has taken the place of this one.
+ * @typedef {{ get: (key: string) => Promise<Kept | undefined>,
+ *   remove: (key: string, kept: Kept) => Promise<unknown>,
  *   putIfAbsent: (key: string, kept: Kept) => Promise<Kept> }} Payments
  */
 
@@ -46,7 +48,7 @@ export const memoryPayments = () => {
       if (!entries.has(key)) entries.set(key, kept)
       return entries.get(key) ?? kept
     },
-    remove: async (key) => void entries.delete(key)
+    remove: async (key, { payment }) => entries.get(key)?.payment === payment && entries.delete(key)
   }
 }
 
@@ -88,10 +90,12 @@ export const filePayments = (folder) => {
       }
       return (await get(key)) ?? kept
     },
-    remove: (key) =>
-      unlink(fileOf(key)).catch((error) => {
+    remove: async (key, { payment }) => {
+      if ((await get(key))?.payment !== payment) return
+      await unlink(fileOf(key)).catch((error) => {
         if (!isAbsent(error)) throw error
       })
+    }
   }
 }
 
@@ -130,6 +134,7 @@ const pauseMillisMax = 30_000
 /** A buyer stops after this many cut answers in a row. */
 export const cutsMax = 3
 const attemptsMax = 20
+const reasonMax = 300
 
 /** `fetch` sends no body with GET, which some sellers read. @param {Request} request @returns {Promise<Response>} */
 const askWithBody = ({ body, headers, method, url }) =>
@@ -183,8 +188,11 @@ export const requiredBy = async (answer) =>
     .json()
     .catch(() => undefined))
 
-/** Why a payment was refused, by receipt or terms. @param {any} receipt @param {any} required */
-const reasonOf = (receipt, required) => String(receipt?.errorReason || required?.error || "")
+/** Why a payment was refused, by receipt or terms, in printable form. @param {any} receipt @param {any} required */
+const reasonOf = (receipt, required) =>
+  String(receipt?.errorReason || required?.error || "")
+    .slice(0, reasonMax)
+    .replaceAll(/\p{Cc}/gu, " ")
 
 /** The payment moved the money, but its page was not delivered. @param {string} reason */
 export const isSpent = (reason) => /already_settled|authorization_spent/.test(reason)

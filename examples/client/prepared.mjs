@@ -6,7 +6,7 @@
 //   BUYER_SECRET=S… node examples/client/prepared.mjs [-X METHOD] [-d BODY] [-H 'name: value'] URL
 //   BUYER_SECRET=S… node examples/client/prepared.mjs --resume FILE
 import { createHash } from "node:crypto"
-import { writeFileSync } from "node:fs"
+import { closeSync, openSync, writeFileSync } from "node:fs"
 import { relative } from "node:path"
 import { parseArgs } from "node:util"
 import {
@@ -64,7 +64,7 @@ const plain = (terms) => {
 const choose = (/** @type {any} */ required, /** @type {string} */ url, /** @type {Options} */ options) => {
   const network = options.network ?? "stellar:testnet"
   if (!Array.isArray(required?.accepts)) throw new SignatureRefused(`${url} answers 402 without terms`)
-  const accepts = required.accepts.filter((/** @type {Terms} */ one) => one.network === network)
+  const accepts = required.accepts.filter((/** @type {any} */ one) => one?.network === network)
   if (accepts.length === 0) throw new SignatureRefused(`${url} takes nothing on ${network}`)
   const isPaid = (/** @type {Terms} */ one) => {
     try {
@@ -95,8 +95,8 @@ const deliver = async (key, kept, options) => {
   })
   noteAnswered(accepted, options)
   if (sent.receipt?.success === true) noteCharged(accepted, options, payload, sent.receipt)
-  if (sent.response.ok) await payments.remove(key)
-  if (payload.type === "deposit") await payments.remove(depositKeyOf(kept.url, options))
+  if (sent.response.ok) await payments.remove(key, kept)
+  if (payload.type === "deposit") await payments.remove(depositKeyOf(kept.url, options), kept)
   return { ...sent, payment: kept.payment }
 }
 
@@ -128,9 +128,9 @@ const signAndKeep = async (key, request, required, accepted, options, earlier, b
   const payment = encode({ x402Version: 2, payload, resource, accepted, ...(extensions && { extensions }) })
   const more = { ...(expires === undefined ? {} : { expires }), ...(options.name && { name: options.name }) }
   const kept = keptOf(request, payment, { ...more, before })
-  if (earlier !== undefined) await payments.remove(key)
+  if (earlier !== undefined) await payments.remove(key, earlier)
   if (payload.type === "deposit") {
-    await payments.remove(openKey)
+    if (open !== undefined) await payments.remove(openKey, open)
     await payments.putIfAbsent(openKey, kept)
   }
   return payments.putIfAbsent(key, kept)
@@ -207,6 +207,9 @@ const main = async () => {
   const [page] = positionals
   if (page === undefined && values.resume === undefined) throw new Error(usage)
   if (secret === undefined) throw new Error("set BUYER_SECRET to the seed of a funded account")
+  // A page that cannot be written must not be paid.
+  const files = values.out === undefined ? [] : [values.out, `${values.out}.receipt.json`]
+  for (const file of files) closeSync(openSync(file, "a"))
   const named = (values.header ?? []).map((line) => {
     const [name = "", ...rest] = line.split(":")
     return [name.trim(), rest.join(":").trim()]

@@ -185,6 +185,27 @@ export type BatchDecision = {
 }
 
 /** As /openapi.json has it. */
+export type BatchExport = {
+  readonly claims: ReadonlyArray<{
+    readonly voucher: {
+      readonly channel: BatchChannelConfig
+      /** The signed ceiling. */
+      readonly maxClaimableAmount: string
+    }
+    /** An ed25519 signature: 64 bytes, hex. */
+    readonly signature: string
+    /** Total claimed. */
+    readonly totalClaimed: string
+    /** The last close time at which the claim is valid, Unix seconds. */
+    readonly expiresAt: number
+    /** An ed25519 signature: 64 bytes, hex. */
+    readonly claimAuthorizerSignature: string
+  }>
+  /** The channel's id: 32 bytes, hex. */
+  readonly after?: string
+}
+
+/** As /openapi.json has it. */
 export type BatchLedgerState = {
   /** Deposited, less refunds and withdrawals. */
   readonly balance: string
@@ -565,6 +586,62 @@ export type DiscoveryResource = {
 }
 
 /** As /openapi.json has it. */
+export type FacetCounts = {
+  readonly x402Version: 2
+  /** Counted listings: 2,000 at most, those with evidence first. */
+  readonly counted: number
+  /** Every result was counted. */
+  readonly complete: boolean
+  readonly facets: {
+    readonly type: ReadonlyArray<{
+      /** As the filter of this name takes it; of `evidence`, the weight. */
+      readonly value: string
+      /** For `maxPrice`: the asset of the limit. */
+      readonly asset?: string
+      readonly count: number
+      /** How many of them have evidence; the first values have the most. */
+      readonly evidenced: number
+    }>
+    readonly scheme: ReadonlyArray<{
+      /** As the filter of this name takes it; of `evidence`, the weight. */
+      readonly value: string
+      /** For `maxPrice`: the asset of the limit. */
+      readonly asset?: string
+      readonly count: number
+      /** How many of them have evidence; the first values have the most. */
+      readonly evidenced: number
+    }>
+    readonly asset: ReadonlyArray<{
+      /** As the filter of this name takes it; of `evidence`, the weight. */
+      readonly value: string
+      /** For `maxPrice`: the asset of the limit. */
+      readonly asset?: string
+      readonly count: number
+      /** How many of them have evidence; the first values have the most. */
+      readonly evidenced: number
+    }>
+    readonly maxPrice: ReadonlyArray<{
+      /** As the filter of this name takes it; of `evidence`, the weight. */
+      readonly value: string
+      /** For `maxPrice`: the asset of the limit. */
+      readonly asset?: string
+      readonly count: number
+      /** How many of them have evidence; the first values have the most. */
+      readonly evidenced: number
+    }>
+    readonly evidence: ReadonlyArray<{
+      /** As the filter of this name takes it; of `evidence`, the weight. */
+      readonly value: string
+      /** For `maxPrice`: the asset of the limit. */
+      readonly asset?: string
+      readonly count: number
+      /** How many of them have evidence; the first values have the most. */
+      readonly evidenced: number
+    }>
+  }
+}
+
+/** As /openapi.json has it. */
 export type FacilitatorStanding = {
   readonly in_flight: ReadonlyArray<{
     /** The token's contract. */
@@ -701,6 +778,24 @@ export type InclusionProof = {
   }
   /** Signed note. */
   readonly checkpoint: string
+}
+
+/** As /openapi.json has it. */
+export type JsonFeed = {
+  /** Of JSON Feed. */
+  readonly version: string
+  readonly title: string
+  readonly items: ReadonlyArray<{
+    readonly id: string
+    readonly url: string
+    readonly title: string
+    /** The listing's own description. */
+    readonly content_text: string
+    /** Since when the listing has evidence. */
+    readonly date_published: string
+    readonly date_modified: string
+    readonly tags: ReadonlyArray<string>
+  }>
 }
 
 /** As /openapi.json has it. */
@@ -1571,6 +1666,21 @@ export type SearchPage = {
     /** Cursor of the next page; null on the last. */
     readonly cursor: string | null
   }
+  /** With `matches=1`, the matched words of each resource's texts; of the first 20. */
+  readonly matches?: ReadonlyArray<{
+    /** Start and end of each word, in UTF-16 units. */
+    readonly serviceName?: ReadonlyArray<ReadonlyArray<number>>
+    /** Start and end of each word, in UTF-16 units. */
+    readonly toolName?: ReadonlyArray<ReadonlyArray<number>>
+    /** Start and end of each word, in UTF-16 units. */
+    readonly description?: ReadonlyArray<ReadonlyArray<number>>
+  }>
+  readonly corrected?: ReadonlyArray<{
+    /** Of the query. */
+    readonly word: string
+    /** Of a listing, searched for instead. */
+    readonly instead: string
+  }>
   /**
    * Words of the query that were not searched for: about the price, and about how a call is
    * paid.
@@ -2157,6 +2267,7 @@ export interface Client {
       readonly payTo?: undefined | string
       readonly asset?: undefined | string
       readonly maxPrice?: undefined | string
+      readonly evidence?: undefined | "any" | "established"
       readonly extensions?: undefined | string
       readonly limit?: undefined | number
       readonly offset?: undefined | number
@@ -2274,6 +2385,49 @@ export interface Client {
       readonly offset?: undefined | number
     }
   }, signal?: AbortSignal) => Promise<AccountExplanation>
+  /** Signed claims of the caller's unclaimed charges, for a watchtower, a page at a time. */
+  readonly exportClaims: (given: {
+    readonly body: {
+      /** In either spelling. */
+      readonly network: string
+      /** The channel's id: 32 bytes, hex. */
+      readonly after?: string
+    }
+  }, signal?: AbortSignal) => Promise<BatchExport>
+  /**
+   * Counts of the results of a query, or of all that pass the filters, by kind, scheme, asset,
+   * price and evidence.
+   */
+  readonly facets: (given?: {
+    readonly query?: {
+      readonly query?: undefined | string
+      readonly type?: undefined | "http" | "mcp"
+      readonly network?: undefined | string
+      readonly scheme?: undefined | string
+      readonly payTo?: undefined | string
+      readonly asset?: undefined | string
+      readonly maxPrice?: undefined | string
+      readonly evidence?: undefined | "any" | "established"
+      readonly extensions?: undefined | string
+    }
+  }, signal?: AbortSignal) => Promise<FacetCounts>
+  /**
+   * A query as a JSON Feed: its 30 results with the newest evidence; claims without evidence
+   * are left out.
+   */
+  readonly feed: (given?: {
+    readonly query?: {
+      readonly query?: undefined | string
+      readonly type?: undefined | "http" | "mcp"
+      readonly network?: undefined | string
+      readonly scheme?: undefined | string
+      readonly payTo?: undefined | string
+      readonly asset?: undefined | string
+      readonly maxPrice?: undefined | string
+      readonly evidence?: undefined | "any" | "established"
+      readonly extensions?: undefined | string
+    }
+  }, signal?: AbortSignal) => Promise<JsonFeed>
   /** Finds a hash, id, address, URL, name or key label. */
   readonly find: (given: {
     readonly query: {
@@ -2350,8 +2504,8 @@ export interface Client {
     }
   }, signal?: AbortSignal) => Promise<string>
   /**
-   * Probes an origin: lists the resources that it names as unverified, and probes its listings
-   * again.
+   * Probes an origin: lists the resources that it names as unverified, carries out its signed
+   * moves, and probes its listings again.
    */
   readonly lookAtOrigin: (given: {
     readonly query: {
@@ -2363,6 +2517,8 @@ export interface Client {
     readonly named: number
     /** Resources that were not known before; unverified until a payment is observed. */
     readonly listed: number
+    /** Listings that moved here from other origins, by signed moves. */
+    readonly moved: number
     /** Known listings of the origin that are probed again: 100, hidden ones first. */
     readonly probedAgain: number
     readonly unlisted: ReadonlyArray<{
@@ -2701,8 +2857,10 @@ export interface Client {
       readonly payTo?: undefined | string
       readonly asset?: undefined | string
       readonly maxPrice?: undefined | string
+      readonly evidence?: undefined | "any" | "established"
       readonly extensions?: undefined | string
       readonly mode?: undefined | "lexical" | "semantic" | "hybrid"
+      readonly matches?: undefined | "1"
       readonly limit?: undefined | number
       readonly offset?: undefined | number
       readonly cursor?: undefined | string

@@ -124,6 +124,8 @@ while [ $# -gt 0 ]; do
   esac
 done
 [ -n "$url$resumed" ] || refuse "$usage"
+# A page that cannot be written must not be paid.
+[ -z "$out" ] || { : >> "$out" && : >> "$out.receipt.json"; } 2> /dev/null || refuse "$out cannot be written"
 facilitator=${FACILITATOR_URL:-http://127.0.0.1:4022}
 wanted=${NETWORK:-stellar:testnet}
 payer=$(account "$BUYER_KEY")
@@ -150,7 +152,10 @@ given+=(${data[@]+"${data[@]}"})
 
 # Sends one request; sets `status` and writes the files headers and page.
 request() {
-  status=$(curl -sS --max-time 60 -D "$work/headers" -o "$work/page" -w '%{http_code}' "${given[@]}" "$@" "$url")
+  status=$(curl -sS --max-time 60 -D "$work/headers" -o "$work/page" -w '%{http_code}' "${given[@]}" "$@" "$url") ||
+    return 1
+  # curl takes headers that a cut ended for complete.
+  [[ $(tail -c 3 "$work/headers" | hex) =~ 0a(0d)?0a$ ]] || { echo "cut within its headers" >&2 && return 1; }
 }
 header() { { grep -i "^$1:" "$work/headers" || true; } | tail -n1 | sed 's/^[^:]*: *//' | tr -d '\r'; }
 # The terms of a 402, from its header, or else from its body.
@@ -171,6 +176,11 @@ finishWith() {
   if [[ $status == 2* ]]; then exit 0; fi
   exit 1
 }
+# Another payment may have taken the place of this one.
+removeKept() {
+  [ ! -e "$file" ] || flat < "$file" > "$work/stored"
+  [ "$(pick stored .payment)" != "$payment" ] || rm -f "$file"
+}
 # Sends the kept payment until its answer is known; returns 0 if it is delivered, 1 if it is refused. An unknown answer
 # ends the script: no other payment is signed for it.
 send() {
@@ -184,8 +194,9 @@ send() {
       [ "$status" != 402 ] || readTerms
       reason=$(pick receipt .errorReason)
       [ -n "$reason" ] || reason=$(pick terms .error)
+      reason=$(printf %.300s "$reason" | tr '\000-\037\177' ' ')
       if [[ $status == 2* ]]; then
-        rm -f "$file"
+        removeKept
         return 0
       fi
       [[ $status =~ ^(5|408|425|429) || $reason =~ settlement_pending|status_unknown|temporarily_unavailable ]] ||
@@ -215,10 +226,10 @@ bodyHash=$({ [ ! -e "$work/body" ] || cat "$work/body"; } | openssl dgst -sha256
 key=$(printf '%s\n%s\n%s\n%s\n' "$payer" "$method" "$url" "$bodyHash" | openssl dgst -sha256 -binary | hex)
 file="$folder/$key.json"
 [ -z "$resumed" ] || file=$(cd "$(dirname "$resumed")" && pwd)/$(basename "$resumed")
-after=0 status="" receipt=""
+after=0 status="" receipt="" earlier=""
 if [ -e "$file" ]; then
   flat < "$file" > "$work/kept"
-  payment=$(kept .payment) after=$(kept .expires)
+  payment=$(kept .payment) after=$(kept .expires) earlier=$payment
   [[ $payment =~ ^[A-Za-z0-9+/=]+$ && ${after:=0} =~ $whole ]] || refuse "$file is no kept payment"
   if send || isSpent || [ -n "$resumed" ]; then finishWith; fi
 fi
@@ -350,7 +361,7 @@ draft=$(mktemp "$folder/draft.XXXXXX")
   printf '"payment":"%s","expires":%s}' "$payment" "$expiry"
 } > "$draft"
 sync "$draft"
-rm -f "$file"
+[ ! -e "$file" ] || payment=$earlier removeKept
 # A link never replaces a payment that another call has stored in between.
 ln "$draft" "$file" 2> /dev/null || { flat < "$file" > "$work/kept" && payment=$(kept .payment); }
 rm -f "$draft"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import http.client
 import json
 import os
 import sys
@@ -48,6 +49,9 @@ def main() -> int:
     body = None if given.data is None else given.data.encode()
     if body is not None and body.startswith(b"@"):
         body = Path(given.data[1:]).read_bytes()
+    # A page that cannot be written must not be paid.
+    for file in () if given.out is None else (given.out, f"{given.out}.receipt.json"):
+        open(file, "ab").close()
     lines = (line.partition(":") for line in given.header)
     headers = {name.strip(): value.strip() for name, _, value in lines}
     try:
@@ -65,12 +69,13 @@ def main() -> int:
     except PaymentUnknown as unknown:
         print(json.dumps({"unknown": str(unknown), "payment": unknown.kept.payment, "kept": unknown.kept.file}))
         return 1
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
         print(json.dumps({"unpaid": str(error)}))
         return 1
     try:
         page = json.loads(paid.body)
-    except ValueError:
+        json.dumps(page)
+    except (ValueError, RecursionError):
         page = None
     answer = {"status": paid.status, "page": page, "receipt": paid.receipt, "payment": paid.payment}
     if given.out is None:

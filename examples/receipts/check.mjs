@@ -24,6 +24,18 @@ export const readKept = (file) => {
   }
 }
 
+/** A log signs a checkpoint at least every hour, so an older one may be shown to withhold later leaves. */
+const staleSeconds = 86_400
+
+/** Rejects the checkpoint of a log that may be frozen: it is older than `most` seconds, or does not state its time. */
+export const checkAge = async (tree, most = staleSeconds) => {
+  const { time } = tree
+  const seconds = Date.now() / 1000
+  if (seconds - time <= most && time <= seconds + 600) return
+  const of = time === undefined ? "has no time" : `is of ${new Date(time * 1000).toISOString()}`
+  throw new Error(`the log may be frozen: its checkpoint ${of}`)
+}
+
 const compared = ["network", "transaction", "payer", "payTo", "asset", "amount", "scheme", "resource", "identifierHash"]
 
 /** A network as receipts spell it. Both dialects of the wire mean the same network. */

@@ -1,13 +1,13 @@
 // Requests a witness's cosignature of a log's newest checkpoint (C2SP tlog-witness): it asks for the size that the
-// witness has signed, sends the proof that the checkpoint continues it, and prints the note with the witness's line.
-// Anyone may ask. It also checks such a line with the witness's key.
+// witness has signed, sends the proof that the checkpoint continues it, and prints the checkpoint with the witness's
+// line. Anyone may ask. It also checks such a line with the witness's key.
 //   node cosign.mjs LOG did.json WITNESS    LOG is a folder, or a URL such as HOST/log
 import { openTiles, readNewest } from "./tiles.mjs"
 import { bytesOf, hexOf, openCheckpoint, sha256 } from "./verify.mjs"
 
 const base64 = (hex) => btoa(String.fromCharCode(...hex.match(/../g).map((byte) => Number.parseInt(byte, 16))))
 
-/** The checkpoint's note with the witness's line; rejects with the witness's refusal. */
+/** The checkpoint with the witness's line; rejects with the witness's refusal. */
 export const cosign = async (log, did, witness) => {
   const { note, place } = await readNewest(log)
   const { size } = await openCheckpoint(note, did)

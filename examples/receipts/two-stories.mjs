@@ -4,6 +4,7 @@
 // the log: a thief of that key can sign anything.
 //   node two-stories.mjs LOG-A LOG-B did.json [RPC [ANSWER.json …]] [--witness KEY …]
 // A log is a folder, or a URL such as HOST/log; a witness's KEY (NAME+HASH+KEY) is needed to accuse it.
+import { checkAge } from "./check.mjs"
 import { cosignedAt } from "./cosign.mjs"
 import { openTiles, readKeys, readNewest } from "./tiles.mjs"
 import { bytesOf, checkInclusion, hexOf, isInForce, leafHash, openCheckpoint, sha256 } from "./verify.mjs"
@@ -45,6 +46,15 @@ export const compareStories = async (a, b) => {
   if ((await a.tiles.root(0, common)) === (await b.tiles.root(0, common))) return undefined
   const index = await descend(a, b, 0, common)
   return { index, a: await leafOf(a, index), b: await leafOf(b, index) }
+}
+
+/** Seconds by which replicas of a log may differ in their checkpoints' times. */
+const replicaSeconds = 600
+
+/** Whether a log signed fewer leaves later: it showed a reader an old state as a new one. */
+export const wentBack = (a, b) => {
+  const [fewer, more] = a.tree.size < b.tree.size ? [a.tree, b.tree] : [b.tree, a.tree]
+  return fewer.size < more.size && fewer.time > more.time + replicaSeconds
 }
 
 /**
@@ -94,6 +104,12 @@ const main = async (args) => {
   const did = await json(didFile)
   const [a, b] = [await openStory(placeA, did), await openStory(placeB, did)]
   const differing = await compareStories(a, b)
+  for (const { place, tree } of [a, b]) await checkAge(tree).catch(({ message }) => console.log(`${place}: ${message}`))
+  if (differing === undefined && wentBack(a, b)) {
+    console.log(`the log went back: it signed ${Math.min(a.tree.size, b.tree.size)} leaves after it had signed more`)
+    process.exitCode = 1
+    return
+  }
   if (differing === undefined) return console.log(`one story: ${a.tree.size} and ${b.tree.size} leaves`)
   const answers = await Promise.all(answerFiles.map(json))
   console.log(`two stories, both signed by a key of ${did.id}: they share ${differing.index} leaves`)

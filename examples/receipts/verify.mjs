@@ -23,12 +23,13 @@ const isSigned = async ({ publicKeyJwk: { x } }, signature, text) => {
 
 // A receipt has one encoding, and every claim has a fixed form. Unknown members are ignored.
 const [whole, units, word] = [/^(0|[1-9]\d{0,14})$/, /^"(0|[1-9]\d{0,38})"$/, /^".+"$/]
-const hashed = /^("sha256:[0-9a-f]{64}"|undefined)$/
+const [hashed, id] = [/^("sha256:[0-9a-f]{64}"|undefined)$/, /^("[0-9a-f]{64}"|undefined)$/]
 const words = { iss: word, payer: word, payTo: word, asset: word, scheme: word, settlement: word }
 const exact = { v: /^1$/, network: /^"stellar:[a-z]+"$/, transaction: /^"[0-9a-f]{64}"$/, amount: units, fee: units }
 const numbers = { ledger: whole, closedAt: whole, attempts: whole, confirmations: /^([12]|undefined)$/ }
-const optional = { resource: /^(".*"|undefined)$/, resourceHash: hashed, identifierHash: hashed }
-const forms = Object.entries({ ...words, ...exact, ...numbers, ...optional })
+const optional = { resource: /^(".*"|undefined)$/, resourceHash: hashed, identifierHash: hashed, channel: id }
+const totals = /^(\{("[0-9a-f]{64}":"(0|[1-9]\d{0,38})",?)+\}|undefined)$/
+const forms = Object.entries({ ...words, ...exact, ...numbers, ...optional, totals })
 export const openReceipt = async (jws, did) => {
   const [header, payload, seal, ...more] = jws.split(".")
   const [{ alg, kid }, claims] = [header, payload].map((part) => JSON.parse(new TextDecoder().decode(bytesOf(part))))
@@ -37,11 +38,12 @@ export const openReceipt = async (jws, did) => {
   if (!isOurs) return refuse(`not signed: ${alg}, ${kid}`)
   const parts = [{ alg, kid, typ: "tollkeeper-receipt+jws" }, claims].map((part) => b64u(utf8(canonical(part))))
   const isCanonical = jws === [...parts, b64u(bytesOf(seal))].join(".") && claims.iss === did.id
-  const [wrong] = forms.find(([name, form]) => !form.test(canonical(claims[name]))) ?? []
+  const action = (claims.channel ?? claims.totals) ? /^"[a-z]+"$/ : /^("[a-z]+"|undefined)$/
+  const [wrong] = [...forms, ["action", action]].find(([name, form]) => !form.test(canonical(claims[name]))) ?? []
   return isCanonical && !wrong ? { claims, key } : refuse(wrong ? `its ${wrong} is malformed` : "not canonical")
 }
 
-// A checkpoint is a signed note. Its key must be in force at `at`, in seconds; NaN accepts any time.
+// A checkpoint is a signed text. Its key must be in force at `at`, in seconds; NaN accepts any time.
 const logForm = /^(([^\s/+]+)\/log(?:\/[\w-]+)?)\n(0|[1-9]\d{0,14})\n([A-Za-z0-9+/]{43}=)\n(?:[^\p{Cc}]+\n)*\n/u
 const linesForm = /\n\n((?:— [^\s+]+ [A-Za-z0-9+/]+=*\n)+)$/
 export const openCheckpoint = async (note, did, at = Date.now() / 1000) => {
@@ -61,11 +63,14 @@ export const openCheckpoint = async (note, did, at = Date.now() / 1000) => {
   const keys = (await Promise.all(signers)).filter(Boolean)
   const key = keys.find(({ validFrom, validUntil }) => !(validUntil <= at) && !(validFrom > at + 60))
   if (!key) return refuse(keys[0] ? `a retired key of the log signed it: ${keys[0].id}` : `not signed by ${did.id}`)
-  const [line = "", ...others] = body.split("\n").filter((one) => one.startsWith("map "))
+  const linesOf = (name) => body.split("\n").filter((one) => one.startsWith(`${name} `))
+  const [[line = "", ...others], [stamp, ...stamps]] = [linesOf("map"), linesOf("time")]
   const [, mapRoot, secretHash] = /^map ([A-Za-z0-9+/]{43}=) ([A-Za-z0-9+/]{43}=)$/.exec(line) ?? []
   if (others.length > 0 || (line && !mapRoot)) return refuse("its map is malformed")
   const map = line ? { map: { root: hexOf(bytesOf(mapRoot)), secretHash: hexOf(bytesOf(secretHash)) } } : {}
-  return { origin, size: Number(size), root: hexOf(bytesOf(root)), key, ...map }
+  const [, time] = /^time (0|[1-9]\d{0,10})$/.exec(stamp) ?? []
+  if (stamps.length > 0 || (stamp && !time)) return refuse("its time is malformed")
+  return { origin, size: Number(size), root: hexOf(bytesOf(root)), key, ...map, ...(time && { time: Number(time) }) }
 }
 const climb = async (part, size, path, isLeaf) => {
   if (part < 1 || (isLeaf ? size <= 1 : part >= size)) return path.length === 1 ? [path[0], path[0]] : []
@@ -97,8 +102,7 @@ export const checkMap = async ({ map }, { hashes, secret }, { key, value }) => {
   return isOne || refuse("the log's map has another leaf of this payment")
 }
 
-// The leaf must match the receipt, and the log must have announced the receipt's key before it. The log's entries
-// (`keys`) decide when the key was in force; the document decides only for an answer without them.
+// The leaf must match the receipt. The log's entries (`keys`), else the document, decide when its key was in force.
 export const openKey = async (tree, { entry, hashes, index }) => {
   await checkInclusion(tree, index, await leafHash(Uint8Array.of(2, ...utf8(entry))), hashes)
   const { at, event, kid, publicKey, use } = JSON.parse(entry)
@@ -130,8 +134,9 @@ export const prove = async ({ outcomes, receipt }, did, at) => {
   const beside = { origin: tree.origin, size: tree.size, leafHash: leaf }
   differing.push(...Object.keys(beside).filter((member) => ![undefined, beside[member]].includes(proof[member])))
   if (record !== canonical(said) || b64u(bytesOf(salt)) !== salt || salt.length !== 43) differing.push("its form")
-  const [seconds, latest] = [said.at / 1000, Date.now() / 1000 + 600]
-  if (!(closedAt <= seconds + 600 && seconds <= latest)) differing.push("its time")
+  const [seconds, latest, { time = said.at / 1000 }] = [said.at / 1000, Date.now() / 1000 + 600, tree]
+  if (!(closedAt - 600 <= seconds && seconds - 600 <= time && Math.max(seconds, time) <= latest))
+    differing.push("its time")
   if (differing.length > 0) return refuse(`its leaf says otherwise: ${differing.join(", ")}`)
   const last = JSON.parse(outcomes.at(-1).record).outcome
   if (last !== "settled") return refuse(`a later leaf says that the payment ${last}`)
@@ -140,7 +145,7 @@ export const prove = async ({ outcomes, receipt }, did, at) => {
   const place = tree.map && (await mapPlace(proof.map, said, salt, proof.index, leaf))
   if (place) await checkMap(tree, proof.map, place)
   return isInForce(events, key, seconds)
-    ? { claims, key, leaf, place, proof, record }
+    ? { claims, key, leaf, place, proof, record, tree }
     : refuse(`${key.id} was not in force`)
 }
 export const verify = async (answer, did) => (await prove(answer, did)).claims

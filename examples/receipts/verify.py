@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Verifies receipts, as plugins/receipts/README.md specifies them, with only Python's standard library.
 
-Run `python3 verify.py ANSWER.json did.json`. It prints the claims, or why the receipt is refused (exit code 1).
+Run `python3 verify.py ANSWER.json did.json [SECONDS]`. It prints the claims, or why the receipt is refused (exit code
+1); with SECONDS, it refuses a checkpoint that is older.
 It is a second implementation, in Python, of the checks of verify.mjs and needs no package.
 """
 import base64
@@ -122,7 +123,8 @@ UNITS = r"0|[1-9]\d{0,38}"
 HASH = r"sha256:[0-9a-f]{64}"
 TEXTS = {"iss": ".+", "network": "stellar:[a-z]+", "transaction": "[0-9a-f]{64}", "payer": ".+", "payTo": ".+",
          "asset": ".+", "amount": UNITS, "scheme": ".+", "settlement": ".+", "fee": UNITS}
-OPTIONAL = {"resource": ".*", "resourceHash": HASH, "identifierHash": HASH}
+OPTIONAL = {"resource": ".*", "resourceHash": HASH, "identifierHash": HASH, "action": "[a-z]+",
+            "channel": "[0-9a-f]{64}"}
 
 
 def check_claims(claims):
@@ -135,6 +137,12 @@ def check_claims(claims):
     need(claims.get("v") == 1 and is_whole(claims["v"]), "claims of another version")
     confirmations = claims.get("confirmations", 1)
     need(is_whole(confirmations) and confirmations in (1, 2), "its confirmations are malformed")
+    totals = claims.get("totals", {})
+    need(isinstance(totals, dict) and (totals or "totals" not in claims), "its totals are malformed")
+    for channel, total in totals.items():
+        need(re.fullmatch("[0-9a-f]{64}", channel) and isinstance(total, str) and re.fullmatch(UNITS, total, re.ASCII),
+             "its totals are malformed")
+    need("action" in claims or not {"channel", "totals"} & claims.keys(), "its action is missing")
 
 
 def open_receipt(jws, did, keys):
@@ -185,11 +193,15 @@ def open_checkpoint(note, did, now):
          "a retired key of the log signed the checkpoint")
     maps = [row for row in rows[3:] if row.startswith("map ")]
     need(len(maps) <= 1, "two maps in one checkpoint")
+    times = [row[5:] for row in rows[3:] if row.startswith("time ")]
+    need(len(times) <= 1 and all(re.fullmatch(r"0|[1-9]\d{0,10}", time, re.ASCII) for time in times),
+         "a malformed time")
+    tree = {"origin": origin, "size": int(size), "root": unb64(root), "time": int(times[0]) if times else None}
     if not maps:
-        return {"origin": origin, "size": int(size), "root": unb64(root), "map": None}
+        return {**tree, "map": None}
     parts = maps[0].split(" ")
     need(len(parts) == 3 and all(len(unb64(part)) == 32 for part in parts[1:]), "a malformed map")
-    return {"origin": origin, "size": int(size), "root": unb64(root), "map": [unb64(part) for part in parts[1:]]}
+    return {**tree, "map": [unb64(part) for part in parts[1:]]}
 
 
 def root_by(leaf, index, size, path):
@@ -234,7 +246,7 @@ def in_force(events, key, seconds):
     return any(one["event"] == "announced" and one["at"] <= seconds and not is_over(one["index"]) for one in own)
 
 
-def prove(answer, did, now):
+def prove(answer, did, now, max_age):
     receipt = answer["receipt"]
     name = f"sha256:{sha(receipt.encode()).hex()}"
     outcomes = [(read_canonical(one["record"]), one) for one in answer["outcomes"]]
@@ -263,7 +275,10 @@ def prove(answer, did, now):
     need(not differing, f"its leaf says otherwise: {', '.join(differing)}")
     need(is_whole(record.get("at")), "a leaf without a time")
     seconds = record["at"] / 1000
-    need(claims["closedAt"] <= seconds + 600 and seconds <= now + 600, "a leaf of another time")
+    signed = seconds if tree["time"] is None else tree["time"]
+    need(claims["closedAt"] <= seconds + 600 and seconds <= signed + 600 and max(seconds, signed) <= now + 600,
+         "a leaf of another time")
+    need(max_age is None or (tree["time"] is not None and now - tree["time"] <= max_age), "an old checkpoint")
     need(outcomes[-1][0]["outcome"] == "settled", "a later leaf says otherwise")
     service = next((one for one in did.get("service", []) if one["id"] == f"{did['id']}#log"), {})
     need(tree["map"] is not None or seconds < service.get("mapSince", seconds + 1), "its proof in the map is missing")
@@ -272,10 +287,10 @@ def prove(answer, did, now):
     return claims
 
 
-def verify(answer, did, now=None):
+def verify(answer, did, now=None, max_age=None):
     """The claims of a receipt with its proof; raises Refused for anything else."""
     try:
-        return prove(answer, did, time.time() if now is None else now)
+        return prove(answer, did, time.time() if now is None else now, max_age)
     except Refused:
         raise
     except (AttributeError, KeyError, IndexError, RecursionError, TypeError, ValueError) as error:
@@ -284,7 +299,8 @@ def verify(answer, did, now=None):
 
 if __name__ == "__main__":
     answer, did = (json.load(open(place, encoding="utf-8")) for place in sys.argv[1:3])
+    max_age = float(sys.argv[3]) if len(sys.argv) > 3 else None
     try:
-        print(json.dumps(verify(answer, did), indent=2))
+        print(json.dumps(verify(answer, did, max_age=max_age), indent=2))
     except Refused as error:
         sys.exit(f"refused: {error}")

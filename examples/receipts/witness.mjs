@@ -7,6 +7,7 @@ import { open, readFile, rename, rm } from "node:fs/promises"
 import { createServer } from "node:http"
 import { hostname } from "node:os"
 import { dirname } from "node:path"
+import { checkAge } from "./check.mjs"
 import { openTiles, readKeys } from "./tiles.mjs"
 import { bytesOf, checkConsistency, hexOf, isInForce, openCheckpoint, sha256 } from "./verify.mjs"
 
@@ -177,6 +178,8 @@ export const openWitness = async (did, file, name, place) => {
     const tree = await openFrom(note, trusted, known.key ?? signed[newestOf(signed, origin)]?.key, place).catch(
       refusedAs(403)
     )
+    // A frozen log is not cosigned. A log that once had times keeps them.
+    if (tree.time !== undefined || known.hasTime) await checkAge(tree).catch(refusedAs(403))
     if (old > tree.size) throw refused(400, "the old size is above the new one")
     const conflict = refused(409, `${known.size}\n`, "text/x.tlog.size")
     if (old !== known.size || (old === tree.size && old > 0 && known.root !== tree.root)) throw conflict
@@ -186,7 +189,7 @@ export const openWitness = async (did, file, name, place) => {
     if (ended && tree.size > Math.max(known.size, ended.size ?? 0))
       throw refused(422, "it ended, and another continues it")
     const ends = signed[origin] ? known.ends : continued(note, origin, signed)
-    return [origin, { size: tree.size, root: tree.root, key: tree.key.id, ends }]
+    return [origin, { size: tree.size, root: tree.root, key: tree.key.id, hasTime: tree.time !== undefined, ends }]
   }
 
   const add = async (request) => {

@@ -9,15 +9,12 @@
 // spent (`proof`, of `ledgerProof.mjs`).
 //
 // It holds no key. With `soldOnce`: `soldOnce({ store }).facilitator(facilitators([first, second], { store }))`.
-import { ask, NoAnswer, readSettle, readVerify } from "./outcome.mjs"
+import { ask, NoAnswer, pause, readSettle, readVerify, sha256 } from "./outcome.mjs"
 import { nameOf } from "./sales.mjs"
 import { memoryStore } from "./stores.mjs"
 
 /** @typedef {import("./outcome.mjs").Client} Client */
 /** @typedef {import("./stores.mjs").Store} Store */
-
-/** @param {number} millis */
-const pause = (millis) => new Promise((resolve) => setTimeout(resolve, millis))
 
 /**
  * `attempts`: how often an unanswered settle is sent to its facilitator again, with a pause between, before it is
@@ -28,13 +25,16 @@ const pause = (millis) => new Promise((resolve) => setTimeout(resolve, millis))
  */
 export const facilitators = (clients, { attempts = 5, pauseMillis = 1_000, proof, store = memoryStore() } = {}) => {
   if (clients.length === 0) throw new Error("no facilitator is configured")
+  // By address, because the order may change while a payment is pending.
+  const places = clients.map(({ url }, at) => sha256(url ?? String(at)).slice(0, 16))
   /** One round asks each facilitator at most once; the next begins when none of them recorded anything. */
   const marks = (/** @type {any} */ payment, /** @type {number} */ round) => {
     const name = `${nameOf(payment)}/${round}`
     return {
       has: async (/** @type {string} */ what, /** @type {number} */ at) =>
-        (await store.get(`${what}/${name}/${at}`)) !== undefined,
-      note: (/** @type {string} */ what, /** @type {number} */ at) => store.putIfAbsent(`${what}/${name}/${at}`, "1")
+        (await store.get(`${what}/${name}/${places[at]}`)) !== undefined,
+      note: (/** @type {string} */ what, /** @type {number} */ at) =>
+        store.putIfAbsent(`${what}/${name}/${places[at]}`, "1")
     }
   }
 

@@ -41,6 +41,18 @@ const retrySeconds = { least: 1, most: 60 }
 /** @param {string | Uint8Array} text */
 export const sha256 = (text) => createHash("sha256").update(text).digest("hex")
 
+/** A header of x402. @param {unknown} value */
+export const encode = (value) => Buffer.from(JSON.stringify(value)).toString("base64")
+
+/** A header's JSON; undefined for anything else. @param {string | null | undefined} header @returns {any} */
+export const decode = (header) => {
+  try {
+    return header == null ? undefined : JSON.parse(Buffer.from(header, "base64").toString("utf8"))
+  } catch {
+    return undefined
+  }
+}
+
 /** The facilitator's answer is missing, lacks a payment's shape, or is not about this payment. */
 export class NoAnswer extends Error {
   /** @param {string} message @param {{ statusCode?: number, reason?: string, retryAfter?: number }} [about] */
@@ -259,7 +271,7 @@ export const readSettle = (given, network) => {
 }
 
 /** @param {number} millis */
-const pause = (millis) => new Promise((resolve) => setTimeout(resolve, millis))
+export const pause = (millis) => new Promise((resolve) => setTimeout(resolve, millis))
 
 /**
  * Settles until the end is known or `patience` runs out, with the same payment and key each time.

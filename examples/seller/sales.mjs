@@ -6,6 +6,7 @@
 // nothing by itself: the facilitator repeats a success only for this sale's own key.
 import {
   ask,
+  encode,
   isSettledBefore,
   makeNotes,
   readVerify,
@@ -50,6 +51,8 @@ export const canonical = (value) => {
 }
 
 const isOfChannel = (/** @type {any} */ payment) => payment.accepted?.scheme === "batch-settlement"
+/** A refund's voucher is for the charged total, as the last sale's; it pays for nothing. */
+const isRefund = (/** @type {any} */ payment) => isOfChannel(payment) && payment.payload.type === "refund"
 
 /**
  * Identity of a payment, independent of its unsigned bytes: a total of a channel, an authorization, or its content. The
@@ -58,6 +61,7 @@ const isOfChannel = (/** @type {any} */ payment) => payment.accepted?.scheme ===
  */
 const identityOf = (/** @type {any} */ payment) => {
   const { voucher } = payment.payload
+  if (isRefund(payment)) return `refund ${canonical(payment)}`
   const isVoucher = typeof voucher?.channelId === "string" && /^[0-9]{1,39}$/.test(voucher.maxClaimableAmount)
   if (isOfChannel(payment) && isVoucher)
     return `voucher ${voucher.channelId.toLowerCase()} ${BigInt(voucher.maxClaimableAmount)}`
@@ -111,7 +115,7 @@ export const makeSale = (payment, asked, bytes = canonical(payment)) => ({
 
 /** Key under which a receipt pays for a single sale. @param {Receipt} receipt @param {any} payment */
 const soldBy = ({ extra, transaction }, payment) => {
-  if (!isOfChannel(payment)) return transaction === "" ? undefined : `transaction/${transaction}`
+  if (!isOfChannel(payment) || isRefund(payment)) return transaction === "" ? undefined : `transaction/${transaction}`
   // A voucher has no transaction, and the transaction of a deposit may cover several sales.
   const charged = extra?.channelState?.chargedCumulativeAmount
   const channel = String(payment.payload.voucher?.channelId).toLowerCase()
@@ -154,6 +158,10 @@ const makeRecords = (store) => {
     },
     /** @param {string} name @returns {Promise<Receipt | undefined>} */
     receiptOf: (name) => read(`receipt/${name}`),
+    /** The terms of the sale's first settle. @param {string} name @returns {Promise<any>} */
+    termsOf: (name) => read(`terms/${name}`),
+    /** @param {string} name @param {any} terms @returns {Promise<any>} */
+    keepTerms: async (name, terms) => JSON.parse(await store.putIfAbsent(`terms/${name}`, JSON.stringify(terms))),
     /**
      * Stores computed work, and returns the stored work.
      * @param {Sale} sale @param {Work} work
@@ -220,14 +228,16 @@ export const makeSales = ({ log, patience, store }) => {
       return claim === "other" ? otherSale : { answer: verdict.answer }
     },
     /**
-     * Settles a payment that this sale has claimed.
+     * Settles a payment that this sale has claimed, always with the terms of its first settle: the seller's terms may
+     * have changed since, and a facilitator refuses a recorded payment under other terms.
      * @param {Client} client @param {any} payment @param {any} requirements @param {Sale} sale
      * @returns {Promise<{ receipt: Receipt } | Withheld>}
      */
     settle: async (client, payment, requirements, sale) => {
       const claim = await records.claim(sale)
       if (claim === "other") return otherSale
-      const end = await settleUntilKnown(client, payment, requirements, claim.key || sale.key, patience)
+      const terms = await records.keepTerms(sale.name, requirements)
+      const end = await settleUntilKnown(client, payment, terms, claim.key || sale.key, patience)
       if (end.state === "pending") {
         note("settle", client.url, end.fault)
         return {
@@ -271,7 +281,7 @@ export const answerWithheld = (withheld, payment) => {
   if (withheld.state === "refused") return undefined
   const { reason, receipt, state } = withheld
   const signed = authorizationOf(payment)
-  const { accepted = {} } = payment
+  const accepted = payment.accepted ?? {}
   const identity = {
     id: nameOf(payment),
     ...(typeof accepted.scheme === "string" ? { scheme: accepted.scheme } : {}),
@@ -287,7 +297,7 @@ export const answerWithheld = (withheld, payment) => {
       "content-type": "application/json",
       "cache-control": "private, no-store",
       ...(wait === undefined ? {} : { "retry-after": String(wait) }),
-      ...(receipt === undefined ? {} : { "payment-response": Buffer.from(JSON.stringify(receipt)).toString("base64") })
+      ...(receipt === undefined ? {} : { "payment-response": encode(receipt) })
     },
     body: {
       error: reason,

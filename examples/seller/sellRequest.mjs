@@ -7,25 +7,26 @@
 //   const sell = makeSell({ payTo, asset, amount, facilitator })
 //   export const GET = (request) => sell(request, () => ({ city: "Riga", celsius: 17 }))
 import { facilitators } from "./facilitators.mjs"
-import { facilitatorAt } from "./outcome.mjs"
+import { makeCharge, problemOf } from "./mpp.mjs"
+import { encode, facilitatorAt } from "./outcome.mjs"
 import { answerWithheld, readPayment } from "./sales.mjs"
 import { memoryStore, soldOnce } from "./soldOnce.mjs"
 
 export { facilitatorAt }
 
+/** @typedef {import("./outcome.mjs").Asked} Asked */
 /**
  * `amount`: the price, or the maximum of `upto`, atomic units. `facilitator`: base URLs, in order of preference.
  * `extra`: from the facilitator's kind, for `upto`. `prepareUrl`: sent to buyers that ask for the bytes to sign.
- * `paywall`: the 402 for browsers (`paywall.mjs`). `log`: gets one line for each cause for which a facilitator gave no
+ * `paywall`: the 402 for browsers (`paywall.mjs`). `mpp`: also offers a charge of the Machine Payments Protocol
+ * (`mpp.mjs`). `log`: gets one line for each cause for which a facilitator gave no
  * answer. `patience`: milliseconds for which an unanswered settle is repeated before the buyer gets 503.
  * @typedef {{ payTo: string, asset: string, amount: string, facilitator: string | ReadonlyArray<string>,
  *   network?: string, scheme?: string, maxTimeoutSeconds?: number, description?: string, apiKey?: string,
  *   extra?: any, store?: import("./soldOnce.mjs").Store, log?: (line: string) => void, patience?: number,
- *   prepareUrl?: string,
+ *   prepareUrl?: string, mpp?: import("./mpp.mjs").MppOptions,
  *   paywall?: { headers?: Record<string, string>, generateHtml: (required: any) => string } }} Options
  */
-
-const encode = (/** @type {unknown} */ value) => Buffer.from(JSON.stringify(value)).toString("base64")
 
 /** @param {Options} options */
 const clientOf = ({ apiKey, facilitator, store }) => {
@@ -48,7 +49,8 @@ const bodyOf = async (request) => {
  * @param {Options} options
  */
 export const makeSell = (options) => {
-  const { counters, sell } = soldOnce({ ...options, store: options.store ?? memoryStore() })
+  const { description, mpp, paywall, store = memoryStore() } = options
+  const { counters, sell } = soldOnce({ ...options, store })
   const client = clientOf(options)
   const terms = {
     scheme: options.scheme ?? "exact",
@@ -62,21 +64,32 @@ export const makeSell = (options) => {
       ...(options.prepareUrl === undefined ? {} : { prepareUrl: options.prepareUrl })
     }
   }
-  /** @param {Request} request @param {string} error @param {unknown} [receipt] */
-  const refuse = (request, error, receipt) => {
-    const resource = { url: request.url, description: options.description ?? "", mimeType: "application/json" }
+  const charge = mpp === undefined ? undefined : makeCharge(mpp, terms, store, description)
+  /**
+   * @param {Request} request @param {Asked} asked @param {string} error
+   * @param {{ receipt?: unknown, problem?: string, status?: number }} [about] `problem`: of an MPP credential
+   */
+  const refuse = (request, asked, error, { problem, receipt, status = 402 } = {}) => {
+    const resource = { url: request.url, description: description ?? "", mimeType: "application/json" }
     const body = { x402Version: 2, error, resource, accepts: [terms] }
     const headers = {
+      "cache-control": "no-store",
       "payment-required": encode(body),
+      ...(charge === undefined ? {} : { "www-authenticate": charge.challenge(asked) }),
       ...(receipt === undefined ? {} : { "payment-response": encode(receipt) })
     }
+    if (problem !== undefined) {
+      const type = `https://paymentauth.org/problems/${problem}`
+      const problemBody = { type, title: problem.replaceAll("-", " "), status, detail: error, ...body }
+      return Response.json(problemBody, { status, headers: { ...headers, "content-type": "application/problem+json" } })
+    }
     const isForPeople = /\btext\/html\b/.test(request.headers.get("accept") ?? "")
-    return options.paywall !== undefined && isForPeople
-      ? new Response(options.paywall.generateHtml(body), {
-          status: 402,
-          headers: { ...headers, ...options.paywall.headers, "content-type": "text/html; charset=utf-8" }
+    return paywall !== undefined && isForPeople
+      ? new Response(paywall.generateHtml(body), {
+          status,
+          headers: { ...headers, ...paywall.headers, "content-type": "text/html; charset=utf-8" }
         })
-      : Response.json(body, { status: 402, headers })
+      : Response.json(body, { status, headers })
   }
   /**
    * @param {Request} request
@@ -85,13 +98,22 @@ export const makeSell = (options) => {
    */
   const answer = async (request, work) => {
     const header = request.headers.get("payment-signature")
-    if (header === null) return refuse(request, "payment required")
-    const read = readPayment(header)
-    if (read === undefined) return refuse(request, "PAYMENT-SIGNATURE is not base64 of a payment")
+    const credential = header === null ? request.headers.get("authorization") : null
+    const isBound = header !== null || charge !== undefined
+    const asked = { method: request.method, url: request.url, ...(isBound ? await bodyOf(request) : {}) }
+    const read = header === null ? charge?.read(credential, asked) : readPayment(header)
+    if (read === undefined)
+      return refuse(
+        request,
+        asked,
+        header === null ? "payment required" : "PAYMENT-SIGNATURE is not base64 of a payment"
+      )
+    if ("problem" in read) return refuse(request, asked, "the credential pays nothing", read)
     const { bytes, payment } = read
-    const asked = { method: request.method, url: request.url, ...(await bodyOf(request)) }
+    const challenge = /** @type {{ challenge?: import("./mpp.mjs").Challenge }} */ (read).challenge
     const sold = await sell({
-      ...{ bytes, client, payment, requirements: terms, request: asked },
+      ...{ bytes, payment, requirements: terms, request: asked },
+      client: (challenge && charge?.checked(client, challenge)) ?? client,
       work: async () => {
         const done = /** @type {any} */ (await work(request))
         const { amount, body } = done instanceof Work ? done : { amount: undefined, body: done }
@@ -101,13 +123,19 @@ export const makeSell = (options) => {
     })
     if (!sold.released) {
       const withheld = answerWithheld(sold, payment)
-      if (withheld === undefined) return refuse(request, sold.reason, sold.receipt)
-      return Response.json(withheld.body, withheld)
+      if (withheld !== undefined) return Response.json(withheld.body, withheld)
+      const { reason, receipt } = sold
+      return refuse(request, asked, reason, { receipt, ...(challenge && { problem: problemOf(reason) }) })
     }
     const { body, headers, status } = sold.work
     return new Response(Buffer.from(body, "base64"), {
       status,
-      headers: { .../** @type {Record<string, string>} */ (headers), "payment-response": encode(sold.receipt) }
+      headers: {
+        .../** @type {Record<string, string>} */ (headers),
+        "cache-control": "private, no-store",
+        "payment-response": encode(sold.receipt),
+        ...(challenge && charge && { "payment-receipt": await charge.receipt(payment, sold.receipt.transaction) })
+      }
     })
   }
   return Object.assign(answer, { counters })
@@ -124,6 +152,10 @@ class Work {
 /** Work priced by use: its result, and its price, at most the maximum. @param {unknown} body @param {string} amount */
 export const priced = (body, amount) => new Work(body, amount)
 
+/** Maximum body that `toNode` reads itself. */
+const bodyBytesMax = 8 * 2 ** 20
+class TooLarge extends Error {}
+
 /**
  * The body of a request of `node:http`, or a parser's result; throws if a parser read it and kept nothing.
  * @param {any} request @param {unknown} parsed @returns {Promise<any>}
@@ -133,7 +165,12 @@ const nodeBody = async (request, parsed) => {
   if (request.method === "GET" || request.method === "HEAD") return undefined
   if (request.readableDidRead !== true && request.readableEnded !== true) {
     const chunks = /** @type {Array<Uint8Array>} */ ([])
-    for await (const chunk of request) chunks.push(chunk)
+    let length = 0
+    for await (const chunk of request) {
+      length += chunk.length
+      if (length > bodyBytesMax) throw new TooLarge(`a body has at most ${bodyBytesMax} bytes`)
+      chunks.push(chunk)
+    }
     return chunks.length === 0 ? undefined : Buffer.concat(chunks)
   }
   const body = parsed ?? request.body
@@ -150,6 +187,8 @@ const nodeBody = async (request, parsed) => {
 
 /** @param {any} response @param {unknown} error */
 const fail = (response, error) => {
+  if (error instanceof TooLarge && !response.headersSent)
+    return void response.writeHead(413, { connection: "close" }).end(error.message)
   console.error(error)
   if (response.headersSent) response.destroy()
   else response.writeHead(500, { "content-type": "application/json" }).end(JSON.stringify({ error: "internal_error" }))

@@ -9,6 +9,7 @@
 // gives no verdict, it gets 502 or 503. Nothing is released to another payment or another request, whatever its
 // identifier: 409. Across processes the first stored work counts; within one, duplicates wait for each other.
 import { AsyncLocalStorage } from "node:async_hooks"
+import { encode } from "./outcome.mjs"
 import { answerWithheld, canonical, makeSale, makeSales, readPayment } from "./sales.mjs"
 
 export { fileStore, memoryStore, soldTable, sqlStore } from "./stores.mjs"
@@ -21,9 +22,6 @@ export { fileStore, memoryStore, soldTable, sqlStore } from "./stores.mjs"
 /** @typedef {import("./sales.mjs").Sold} Sold */
 /** @typedef {import("./sales.mjs").Withheld} Withheld */
 /** @typedef {import("./sales.mjs").Work} Work */
-
-/** @param {unknown} value */
-const encode = (value) => Buffer.from(JSON.stringify(value)).toString("base64")
 
 /**
  * The content of an Express request. Throws for a body that no parser has read: the sale would not be bound to it.
@@ -73,6 +71,7 @@ const makeFlights = () => {
 export const soldOnce = (options) => {
   const sales = makeSales(options)
   const alone = makeFlights()
+  const clients = /** @type {Set<Client>} */ (new Set())
   /** The request that is being paid, for the client that the middleware calls. */
   const current = /** @type {AsyncLocalStorage<{ sale: Sale, isPaying: boolean, withheld?: Withheld }>} */ (
     new AsyncLocalStorage()
@@ -86,10 +85,12 @@ export const soldOnce = (options) => {
    */
   const facilitator = (client) => {
     const asked = /** @type {any} */ (client)
+    clients.add(asked)
     const own = {
-      verify: async (/** @type {any} */ payment, /** @type {any} */ requirements) => {
+      /** @param {any} payment @param {any} requirements @param {string} [key] */
+      verify: async (payment, requirements, key) => {
         const paying = current.getStore()
-        if (paying === undefined) return asked.verify(payment, requirements)
+        if (paying === undefined) return asked.verify(payment, requirements, key)
         const { sale } = paying
         // Only a verified payment with stored work may be settled.
         const claim = await sales.claimOf(sale)
@@ -104,9 +105,10 @@ export const soldOnce = (options) => {
         paying.withheld = verdict
         return { isValid: false, invalidReason: verdict.reason }
       },
-      settle: async (/** @type {any} */ payment, /** @type {any} */ requirements) => {
+      /** @param {any} payment @param {any} requirements @param {string} [key] */
+      settle: async (payment, requirements, key) => {
         const paying = current.getStore()
-        if (paying === undefined) return asked.settle(payment, requirements)
+        if (paying === undefined) return asked.settle(payment, requirements, key)
         const settled = await sales.settle(asked, payment, requirements, paying.sale)
         if (!("released" in settled)) {
           paying.isPaying = true
@@ -141,6 +143,20 @@ export const soldOnce = (options) => {
   }
 
   /**
+   * The end of a sale whose settle was sent before. The middleware cannot find it: its terms may have changed since.
+   * @param {Sale} sale @param {any} payment @returns {Promise<Sold | undefined>}
+   */
+  const resume = async (sale, payment) => {
+    // The scheme of channels adds its own members to a settle.
+    if (payment.accepted?.scheme === "batch-settlement") return undefined
+    const [terms, work] = await Promise.all([sales.termsOf(sale.name), sales.workOf(sale.name)])
+    const [client, other] = clients
+    if (terms === undefined || work === undefined || client === undefined || other !== undefined) return undefined
+    const settled = await sales.settle(client, payment, terms, sale)
+    return "released" in settled ? settled : { released: true, work, ...settled }
+  }
+
+  /**
    * Wraps a payment middleware of Express. Put it before the handlers, and parsers of bodies before it.
    * @param {(request: any, response: any, next: (error?: unknown) => void) => unknown} pay
    */
@@ -152,9 +168,9 @@ export const soldOnce = (options) => {
         const { bytes, payment } = read
         const sale = makeSale(payment, askedOf(request), bytes)
         await alone(sale.name, "", async () => {
-          const known = await sales.known(sale)
+          const known = (await sales.known(sale)) ?? (await resume(sale, payment))
           if (known?.released === true) return release(response, known)
-          if (known !== undefined) return writeWithheld(response, known, payment)
+          if (known !== undefined && writeWithheld(response, known, payment)) return
           const paying = /** @type {{ sale: Sale, isPaying: boolean, withheld?: Withheld }} */ ({
             sale,
             isPaying: false

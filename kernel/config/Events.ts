@@ -17,13 +17,6 @@ export const eventsSection = section("events", "Streams at /settlements/events."
     max: 300_000,
     unit: "ms",
     doc: "Keep-alive interval: a quiet stream sends a comment, so that no proxy closes it."
-  }),
-  remembered_minutes: integer({
-    default: 15,
-    min: 0,
-    max: 43_200,
-    unit: "minutes",
-    doc: "How far back a stream without a cursor begins."
   })
 })
 
@@ -33,6 +26,7 @@ export class Events extends Context.Service<
     readonly streamsPerPrincipalMax: number
     readonly streamsMax: number
     readonly heartbeatMillis: number
+    /** How far back a stream without a cursor begins. */
     readonly retainedMillis: number
   }
 >()("tollkeeper/config/Events") {
@@ -44,7 +38,7 @@ export class Events extends Context.Service<
         streamsPerPrincipalMax: values.streams_per_key_max,
         streamsMax: values.streams_max,
         heartbeatMillis: values.heartbeat_ms,
-        retainedMillis: values.remembered_minutes * 60_000
+        retainedMillis: 900_000
       })
     })
   )

@@ -52,8 +52,10 @@ export const networkSecuritySection = section("network_security", "Names and add
   }),
   max_concurrent_connections: integer({
     default: 10,
-    min: 1,
+    min: 6,
     max: 1_000,
-    doc: "Agent tools: maximum number of concurrent connections."
+    doc:
+      "Agent tools: maximum number of concurrent connections. With fewer than 6, a seller that hangs would hold up " +
+      "its agent's other sellers."
   })
 })

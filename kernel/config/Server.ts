@@ -29,6 +29,15 @@ export const serverSection = section("server", "The facilitator's listener.", {
     max: 8_388_608,
     unit: "bytes",
     doc: "Maximum size of a request body; a longer one is answered 413."
+  }),
+  points_per_second: integer({
+    default: 500,
+    min: 0,
+    max: 1_000_000,
+    doc:
+      "Cost of the requests of one key, or one address without a key, in a second, with bursts of twice that. " +
+      "A point is about a millisecond of processor time; runtime/deploy/routes.md lists the routes. Payments have " +
+      "their own limits, and this machine has none. 0 means no limit."
   })
 })
 export const pluginsSection = scalar(

@@ -41,6 +41,8 @@ export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>
 type Values = typeof databaseSection extends Section<infer A> ? A : never
 
 const connectTimeout = "3 seconds"
+/** Of the readiness query. */
+const pingTimeout = "1 second"
 /** Idle connections of a burst are closed, so that another replica can start on a server with few connections. */
 const idleTimeout = "15 seconds"
 const forever = Duration.infinity
@@ -174,7 +176,7 @@ const checked = Effect.fnUntraced(function* (
   }
   const ping = Effect.asVoid(sql`select 1`).pipe(
     Effect.provideService(Lane, "payments"),
-    Effect.timeout(Duration.millis(values.ping_timeout_ms)),
+    Effect.timeout(pingTimeout),
     Effect.mapError((cause) => new DatabaseUnavailable({ cause }))
   )
   return Database.of({

@@ -82,13 +82,6 @@ export const databaseSection = section(
       max: 600_000,
       unit: "ms",
       doc: "Maximum lag of the read replica; beyond it, reads go to the primary."
-    }),
-    ping_timeout_ms: integer({
-      default: 1_000,
-      min: 10,
-      max: 30_000,
-      unit: "ms",
-      doc: "Timeout of the readiness query."
     })
   }
 )

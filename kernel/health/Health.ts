@@ -155,6 +155,7 @@ const probe = (
   summary,
   exposure: "public",
   callers: "public",
+  cost: { cpuMillis: 5, bytesOut: 32_768, statements: 4 },
   label: path,
   isProbe: true,
   answers

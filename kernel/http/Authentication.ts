@@ -4,12 +4,12 @@
 import { Context, Effect, Layer, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Server } from "../config/Server.ts"
-import { inRange, parseAddress, principalOf } from "./addresses.ts"
+import { clientAddress, inRange, principalOf } from "./addresses.ts"
 import { bearerOf, Keys, type Role } from "./Keys.ts"
 import { makeRateLimit } from "./RateLimit.ts"
 import { Sessions } from "./Sessions.ts"
 import { anonymous, type Principal } from "./Principal.ts"
-import { isAllowedHost, isLoopback, parseHostName } from "./hostValidation.ts"
+import { isListedHost, isLoopback, parseHostName } from "./hostValidation.ts"
 
 /** Wrong bearer keys that one source may try in a second. */
 const guessesPerSecond = 20
@@ -92,21 +92,12 @@ export class Authentication extends Context.Service<
       const sessions = yield* Sessions
       const isTrusted = (address: string): boolean => server.trustedProxies.some((range) => inRange(address, range))
 
-      const sourceOf = (request: HttpServerRequest.HttpServerRequest): string => {
-        const peer = Option.getOrElse(request.remoteAddress, () => "unknown")
-        const hops = (request.headers["x-forwarded-for"] ?? "")
-          .split(",")
-          .map((hop) => hop.trim())
-          .filter((hop) => hop !== "")
-        let address = peer
-        // From the nearest hop outwards, while the hop that reports the next one is trusted.
-        while (isTrusted(address)) {
-          const next = hops.pop()
-          if (next === undefined || parseAddress(next) === undefined) break
-          address = next
-        }
-        return address
-      }
+      const sourceOf = (request: HttpServerRequest.HttpServerRequest): string =>
+        clientAddress(
+          Option.getOrElse(request.remoteAddress, () => "unknown"),
+          request.headers["x-forwarded-for"] ?? "",
+          isTrusted
+        )
 
       const keyOf = (request: HttpServerRequest.HttpServerRequest, listed: Keys["Service"]["caller"]) =>
         Option.flatMap(bearerOf(request.headers["authorization"]), listed)
@@ -132,8 +123,7 @@ export class Authentication extends Context.Service<
       const isLocal = makeIsLocal(isTrusted)
       const challengeHost: Authentication["Service"]["challengeHost"] = (request) => {
         const { host = "" } = request.headers
-        const isListed = server.allowedHosts.length > 0 && isAllowedHost(host, "", server.allowedHosts)
-        return isListed || isLocal(request) ? host.toLowerCase() : undefined
+        return isListedHost(host, server.allowedHosts) || isLocal(request) ? host.toLowerCase() : undefined
       }
 
       return Authentication.of({

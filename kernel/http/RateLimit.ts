@@ -13,7 +13,10 @@ interface Bucket {
 /** Maximum number of buckets. */
 const bucketsMax = 50_000
 
-/** Takes one token, or all `cost` tokens or none. Returns the seconds to wait; 0 if the request may pass. */
+/**
+ * Takes one token, or all `cost` tokens or none; a negative cost returns tokens. Returns the seconds to wait, 0 if the
+ * request may pass.
+ */
 export const makeRateLimit = (
   rate: number | (() => number)
 ): ((principal: string, cost?: number) => Effect.Effect<number>) => {

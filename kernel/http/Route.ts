@@ -1,26 +1,24 @@
-// One declaration of a route: its method and path, its input and output, the callers and pages that may request it, and
-// its metric label. The router, the document at /openapi.json, the reader of its query (`readQuery.ts`), the rules of
-// the middleware (`RouteRules.ts`) and the label of its metrics come from it. Handlers are called without decoding or
-// encoding around them, so that each owner defines its error bodies.
+// One declaration of a route: its method and path, its input and output, its worst cost, the callers and pages that may
+// request it, and its metric label. The router, the document at /openapi.json, the reader of its query
+// (`readQuery.ts`), admission control, the rules of the middleware (`RouteRules.ts`) and its metrics come from it.
+// Handlers are called without decoding or encoding around them, so that each owner defines its error bodies.
 import { Effect, type Schema } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { type AnswerDescription, OpenApi, type Parameters, type RouteDescription } from "./OpenApi.ts"
-import { type RouteRules, rulesOf, withRules } from "./RouteRules.ts"
+import { type DeclaredPlace, rulesOf, withRules } from "./RouteRules.ts"
 import { ErrorBody } from "./wireSchema.ts"
 
-interface Place extends Partial<RouteRules> {
+type Place = DeclaredPlace & {
   readonly method: "GET" | "POST" | "DELETE" | "OPTIONS"
   /** In the router's spelling: `:name` is a parameter, `*` the rest. */
   readonly path: HttpRouter.PathInput
 }
 
 /** A page, one of its files, the answer to a preflight, or a route of another program than the facilitator. */
-interface Undocumented extends Place {
-  readonly id?: undefined
-}
+type Undocumented = Place & { readonly id?: undefined }
 
 /** A route of the interface, in the document's form. */
-export interface Documented extends Place, Omit<RouteDescription, "method" | "path" | "tag"> {}
+export type Documented = Place & Omit<RouteDescription, "method" | "path" | "tag">
 
 /** A declared route with its handler. */
 export interface Route {

@@ -128,6 +128,21 @@ export const isInstanceAddress = (address: string): boolean => {
   return instanceRanges.some((range) => inRange(address, range) || (carried !== undefined && inRange(carried, range)))
 }
 
+/**
+ * The client's address: the peer's or, if the peer is a trusted proxy, the nearest one in `X-Forwarded-For` that no
+ * trusted proxy has. Read from the nearest hop outwards, because a client may send the header too.
+ */
+export const clientAddress = (peer: string, forwardedFor: string, isTrusted: (address: string) => boolean): string => {
+  const hops = forwardedFor.split(",").filter((hop) => hop.trim() !== "")
+  let address = peer
+  while (isTrusted(address)) {
+    const next = hops.pop()?.trim()
+    if (next === undefined || parseAddress(next) === undefined) break
+    address = next
+  }
+  return address
+}
+
 /** `ip:` and the IPv4 address, or the /64 of an IPv6 one. */
 export const principalOf = memoize({ name: "address-principals", capacity: principalsMax }, (address): string => {
   const bytes = parseAddress(address)

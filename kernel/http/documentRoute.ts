@@ -22,6 +22,7 @@ export const layer = Layer.effectDiscard(
           summary: "This document.",
           exposure: "public",
           callers: "public",
+          cost: { cpuMillis: 5, bytesOut: 524_288 },
           answers: { 200: { description: "OpenAPI 3.1.", body: anything("The document.") } }
         },
         (request) => Effect.sync(() => rendered(request, text()))

@@ -24,16 +24,10 @@ export const isLoopback = memoize({ name: "loopback-names", capacity: namesMax }
   )
 })
 
-/** Whether a Host header may be answered at a listener that is bound to `boundHost`. */
-export const isAllowedHost = (
-  header: string | undefined,
-  boundHost: string,
-  allowedHosts: ReadonlyArray<string>
-): boolean => {
+/** Whether a Host header names one of the allowed hosts, with or without its port. */
+export const isListedHost = (header: string | undefined, allowedHosts: ReadonlyArray<string>): boolean => {
   const host = parseHostName(header)
-  if (allowedHosts.length > 0 && host !== undefined)
-    return allowedHosts.includes(host) || allowedHosts.includes(header!.toLowerCase())
-  return !isLoopback(boundHost) || (host !== undefined && isLoopback(host))
+  return host !== undefined && (allowedHosts.includes(host) || allowedHosts.includes(header!.toLowerCase()))
 }
 
 type Headers = Readonly<Record<string, string | undefined>>
@@ -69,7 +63,7 @@ export const checkHostAndOrigin = (
 ): { readonly reason: string; readonly message: string } | undefined => {
   if (!isLoopback(host)) return undefined
   const name = parseHostName(headers["host"])
-  if (name === undefined || !(isLoopback(name) || isAllowedHost(headers["host"], host, allowedHosts)))
+  if (name === undefined || !(isLoopback(name) || isListedHost(headers["host"], allowedHosts)))
     return {
       reason: "forbidden_host",
       message: "this host name is not allowed; behind a proxy, add it to server.allowed_hosts"

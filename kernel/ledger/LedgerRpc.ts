@@ -116,6 +116,7 @@ export interface EndpointReader {
   readonly endpoint: number
   readonly snapshots: LedgerReads["snapshots"]
   readonly transaction: LedgerReads["transaction"]
+  readonly scan: (request: ScanRequest) => Effect.Effect<ScanAnswer, LedgerUnavailable>
 }
 
 interface LedgerReads {

@@ -12,11 +12,10 @@ import { hashesOf, hasSucceeded, isLegacy, networkIdOf } from "../stellar/Envelo
 import { type Endpoints, makeEndpoints } from "./JsonRpc.ts"
 import { type EndpointReader, LedgerRpc, type ScanAnswer, type ScanRequest, type SnapshotQuery } from "./LedgerRpc.ts"
 import { decodeWith, readSnapshots, snapshotKeys } from "./ledgerEntries.ts"
-import { contradiction } from "./LedgerUnavailable.ts"
+import { contradiction, LedgerUnavailable } from "./LedgerUnavailable.ts"
 import { makeSimulate } from "./makeSimulate.ts"
 import * as Wire from "./LedgerWire.ts"
 import { readContractEvents } from "./readContractEvents.ts"
-import { readHeader } from "./readHeader.ts"
 import { readHoldings } from "./readHoldings.ts"
 import { readRefusal } from "./readRefusal.ts"
 import { type ContractEvent, contractEventsIn, entryChangesIn, readEvent } from "../stellar/TransferEvents.ts"
@@ -31,6 +30,21 @@ import {
 } from "../stellar/LedgerEntry.ts"
 import type { Value } from "../stellar/Value.ts"
 import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
+
+/** The network's first ledgers: the second one follows the genesis, which contains no transactions. */
+const firstLedgers = 2
+
+const readHeader = (ask: Endpoints["ask"]) =>
+  Effect.fnUntraced(function* (sequence: number) {
+    const question = { startLedger: sequence, pagination: { limit: 1 } }
+    const { ledgers } = yield* ask("getLedgers", question, Wire.GetLedgers)
+    const ledger = ledgers?.[0]
+    const entry = decodeWith(xdr.LedgerHeaderHistoryEntry.schema, ledger?.headerXdr)
+    if (ledger?.sequence !== sequence || entry === undefined)
+      return yield* new LedgerUnavailable({ operation: "getLedgers", message: "the answer is not for this ledger" })
+    const isFirst = sequence <= firstLedgers || entry.header.previousLedgerHash.every((byte) => byte === 0)
+    return { hash: ledger.hash, isFirst }
+  })
 
 export interface LedgerRpcOptions {
   /** At least one; the first is preferred. */
@@ -296,7 +310,7 @@ const makeReaders = (
     const askWhich: Endpoints["askWhich"] = (method, params, answer) =>
       Effect.map(at(url, method, params, answer), (said) => ({ answer: said, endpoint }))
     const { snapshots } = makeEntries({ askWhich, ask: (method, params, answer) => at(url, method, params, answer) })
-    return { endpoint, snapshots, transaction: makeTransactions({ askWhich }, hashing).transaction }
+    return { endpoint, snapshots, ...makeTransactions({ askWhich }, hashing) }
   })
 
 const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {

@@ -7,7 +7,16 @@ import { decodeBytes, fromBase64 } from "./ledgerEntries.ts"
 import type { SimulationAnswer } from "./LedgerRpc.ts"
 import { contradiction, type LedgerUnavailable } from "./LedgerUnavailable.ts"
 import * as Wire from "./LedgerWire.ts"
-import { readHostError } from "./readHostError.ts"
+
+/** Maximum length of the excerpt of the host's message. */
+const detailCharactersMax = 300
+
+/** `Error(Type, Code)` of a host error, and the first plain text of its event log. */
+export const readHostError = (error: string): { readonly code: string; readonly detail: string } => {
+  const code = /Error\([A-Za-z]+, #?[A-Za-z0-9]+\)/.exec(error)?.[0] ?? "Error(Unknown, Unknown)"
+  const said = /data:\[?"([^"]{1,200})"/.exec(error)?.[1] ?? ""
+  return { code, detail: said.slice(0, detailCharactersMax) }
+}
 
 /** A fee in an answer. */
 const digits = /^[0-9]{1,18}$/

@@ -16,7 +16,7 @@ import { unsupportedScheme, refuse } from "./answers.ts"
 import { cannotSettle, logPaymentError, type PaymentError, verifyTimedOut, unavailable } from "./paymentErrors.ts"
 import type { Payment } from "./Payment.ts"
 import { isRefusal, type Refusal } from "./Refusal.ts"
-import { type Covered, type Scheme, Schemes } from "./Scheme.ts"
+import { type CoverCheck, type Covered, type Scheme, Schemes, type Stage } from "./Scheme.ts"
 import { Adoption } from "./settle/Adoption.ts"
 import { SingleFlight } from "./settle/SingleFlight.ts"
 import * as SchemeAuthorizations from "./settle/SchemeAuthorizations.ts"
@@ -42,14 +42,15 @@ const withPayer = (refused: Refusal, payment: Payment, scheme: Scheme): Refusal 
     ? refused
     : { ...refused, payer: Option.map(scheme.authorization(payment), ({ payer }) => payer) }
 
+/** The check of a payment that a deposit covers; undefined for one that the ledger settles. */
+const coverIn = (scheme: Scheme, payment: Payment, stage: Stage): CoverCheck | undefined =>
+  scheme.kind === "channel" ? scheme.cover(payment, stage) : undefined
+
 const validCovered = (covered: Covered | Refusal): VerifyAnswer =>
   isRefusal(covered) ? covered : { _tag: "Valid", payer: covered.payer, extra: covered.extra }
 
 /** The answer to a payment that the scheme's own check settles; an unavailable ledger has decided nothing. */
-const settleCovered = (
-  covered: NonNullable<ReturnType<NonNullable<Scheme["cover"]>>>,
-  undecided: Effect.Effect<SettleAnswer>
-): Effect.Effect<SettleAnswer> =>
+const settleCovered = (covered: CoverCheck, undecided: Effect.Effect<SettleAnswer>): Effect.Effect<SettleAnswer> =>
   covered.pipe(
     Effect.map((result): SettleAnswer =>
       isRefusal(result)
@@ -65,7 +66,7 @@ const withExtra = Effect.fnUntraced(function* (
   payment: Payment,
   scheme: Scheme
 ) {
-  if (scheme.answerSettled === undefined) return answer as SettleAnswer
+  if (scheme.kind === "ledger") return answer as SettleAnswer
   const { asset, extra, hasBuyer, payer = answer.payer, transfers } = yield* scheme.answerSettled(payment)
   const amount = transfers === false ? undefined : answer.amount
   return { ...answer, payer, hasBuyer: hasBuyer !== false, amount, asset, extra } as SettleAnswer
@@ -109,7 +110,7 @@ export class Facilitator extends Context.Service<
         function* (payment: Payment) {
           const scheme = schemes.find(payment.requirements.scheme)
           if (Option.isNone(scheme)) return unsupportedScheme
-          const covered = scheme.value.cover?.(payment, "verify")
+          const covered = coverIn(scheme.value, payment, "verify")
           const answer =
             covered === undefined ? verifyPayment(payment, scheme.value) : Effect.map(covered, validCovered)
           const verified = Effect.catch(answer, (error: PaymentError) =>
@@ -125,7 +126,7 @@ export class Facilitator extends Context.Service<
         function* (payment: Payment) {
           const scheme = schemes.find(payment.requirements.scheme)
           if (Option.isNone(scheme)) return refuse(unsupportedScheme)
-          const covered = scheme.value.cover?.(payment, "settle")
+          const covered = coverIn(scheme.value, payment, "settle")
           if (covered !== undefined) return yield* settleCovered(covered, undecided())
           const answer = yield* joinFlight(payment, scheme.value)
           if (answer._tag === "Pending") return answer

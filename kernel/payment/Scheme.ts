@@ -1,8 +1,7 @@
 // A payment scheme, as a plugin provides it. A scheme is free of HTTP and SQL. It decodes its own payload, checks it
 // (cheap checks first, then at most one simulation), rebuilds the transaction on a leased channel, and reads the
-// executed transaction. The kernel contains no code for a particular scheme. For schemes with a signed maximum, the
-// port supports our own auth entries in the simulation, extra data in the supported kind, and a settled amount below
-// the signed one.
+// executed transaction. The kernel contains no code for a particular scheme. There are two kinds: the ledger settles
+// each payment of a `LedgerScheme`; a `ChannelScheme` also has payments that a deposit on the ledger covers.
 import { Context, Effect, Layer, Option, Schema, type Scope } from "effect"
 import type { NetworkId } from "../config/Network.ts"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
@@ -11,7 +10,7 @@ import type { Nonce, NonceUse } from "../settlement/Authorizations.ts"
 import type { AnswerExtra } from "./Answer.ts"
 import type { Books } from "../settlement/store/Settlements.ts"
 import type { Payment } from "./Payment.ts"
-import { type Refusal, type RefusalRow, coreReasons } from "./Refusal.ts"
+import { type Refusal, type RefusalRow, coreReasons, refusal } from "./Refusal.ts"
 import type { Unsigned, UnsignedOrder } from "./Unsigned.ts"
 
 /**
@@ -112,7 +111,7 @@ export interface Authorization {
   readonly moves?: Pick<PromisedMovement, "payTo" | "amount">
 }
 
-export interface Scheme {
+interface SchemeBase {
   /** As on the wire: `[a-z][a-z0-9-]*`. */
   readonly scheme: string
   readonly refusals: ReadonlyArray<RefusalRow>
@@ -130,11 +129,6 @@ export interface Scheme {
    */
   readonly authorization: (payment: Payment) => Option.Option<Authorization>
   /**
-   * Keys under which the same request may have been recorded before, for a payment without an authorization on the
-   * ledger: its caller receives its undelivered success. No RPC. Absent: none.
-   */
-  readonly formerKeys?: (payment: Payment) => ReadonlyArray<string>
-  /**
    * Every check of the scheme, including the relation of the accepted amount to the required one. The core compares all
    * other terms. Fails only when the ledger is unavailable.
    */
@@ -145,23 +139,55 @@ export interface Scheme {
    */
   readonly prepare: (payment: Payment, verified: Verified) => Effect.Effect<Prepared | Refusal, LedgerUnavailable>
   /**
-   * Checks a payment that needs no separate transaction, such as one from a deposit. The kernel does not search for
-   * it or record it; settle returns this answer. Undefined for a payment that the ledger settles; absent: the scheme
-   * covers no payments.
+   * Builds the unsigned payload for these terms and checks it like `verify`, except for signatures. No simulation. A
+   * scheme without a fixed layout returns `cannotPrepare`.
    */
-  readonly cover?: (payment: Payment, stage: Stage) => Effect.Effect<Covered | Refusal, LedgerUnavailable> | undefined
-  /** True if no part of the payload expires by `maxTimeoutSeconds`, which may then be 0; absent: always false. Pure. */
-  readonly isUntimed?: (payment: Payment) => boolean
-  readonly answerSettled?: (payment: Payment) => Effect.Effect<SettledChanges>
-  /**
-   * Builds the unsigned payload for these terms and checks it like `verify`, except for signatures. No simulation.
-   * Absent: the scheme cannot offer a fixed layout, and `POST /prepare` refuses it.
-   */
-  readonly unsigned?: (payment: Payment, order: UnsignedOrder) => Effect.Effect<Unsigned | Refusal, LedgerUnavailable>
+  readonly unsigned: (payment: Payment, order: UnsignedOrder) => Effect.Effect<Unsigned | Refusal, LedgerUnavailable>
   /** Reads a successful transaction of this service: did the promised movement happen? Pure. */
   readonly checkExecuted: (promise: PromisedMovement, executed: ExecutedTransaction) => Executed
   readonly nonces: NonceReader
 }
+
+/** A scheme with one transaction for each payment. */
+interface LedgerScheme extends SchemeBase {
+  readonly kind: "ledger"
+}
+
+/** A scheme whose deposits, claims and refunds are transactions, and whose vouchers a deposit covers. */
+export interface ChannelScheme extends SchemeBase {
+  readonly kind: "channel"
+  /**
+   * Keys under which the same request may have been recorded before, for a payment without an authorization on the
+   * ledger: its caller receives its undelivered success. No RPC.
+   */
+  readonly formerKeys: (payment: Payment) => ReadonlyArray<string>
+  /**
+   * Checks a payment that a deposit covers. The kernel does not search for it or record it; settle returns this
+   * answer. Undefined for a payment that the ledger settles.
+   */
+  readonly cover: (payment: Payment, stage: Stage) => CoverCheck | undefined
+  /** True if no part of the payload expires by `maxTimeoutSeconds`, which may then be 0. Pure. */
+  readonly isUntimed: (payment: Payment) => boolean
+  readonly answerSettled: (payment: Payment) => Effect.Effect<SettledChanges>
+}
+
+export type CoverCheck = Effect.Effect<Covered | Refusal, LedgerUnavailable>
+
+export type Scheme = LedgerScheme | ChannelScheme
+
+/** `unsigned` of a scheme without a fixed layout. */
+export const cannotPrepare: Scheme["unsigned"] = () =>
+  Effect.succeed(refusal("unsupported_scheme", "this facilitator cannot prepare payments of this scheme"))
+
+/** True if no part of the payload expires by `maxTimeoutSeconds`. */
+export const isUntimedFor =
+  (payment: Payment) =>
+  (scheme: Scheme): boolean =>
+    scheme.kind === "channel" && scheme.isUntimed(payment)
+
+/** The former keys of a payment; none if the ledger settles every payment of its scheme. */
+export const formerKeysOf = (scheme: Scheme, payment: Payment): ReadonlyArray<string> =>
+  scheme.kind === "channel" ? scheme.formerKeys(payment) : []
 
 /** Two plugins registered the same scheme, or one reason with two meanings. */
 class SchemeRefused extends Schema.TaggedError<SchemeRefused>()("SchemeRefused", {

@@ -1,6 +1,7 @@
 // The meaning of a reason for people: its HTTP status, a few words, a sentence and a remedy. A row declares them
 // together with its check; otherwise they follow from the check and the status. `GET /reasons`, the pages, `tollkeeper
 // reasons` and `settlements explain` read them here. Pure.
+import { type Dialect, encodeReason } from "../Dialect.ts"
 import type { RefusalRow } from "./Refusal.ts"
 
 export interface ExplainedReason {
@@ -41,3 +42,7 @@ export const explainReason = ({ check, label, reason, remedy, sentence, status }
   sentence: sentence ?? `This check failed: ${check}.`,
   remedy: remedy ?? remedies[status]
 })
+
+/** The same in a spelling of the wire. */
+export const explainReasons = (rows: ReadonlyArray<RefusalRow>, dialect: Dialect): ReadonlyArray<ExplainedReason> =>
+  rows.map((row) => ({ ...explainReason(row), reason: encodeReason(row.reason, dialect) }))

@@ -13,7 +13,7 @@ import { refuseObjection, unadopted, unclaimed } from "./answers.ts"
 import { cannotSettle } from "./paymentErrors.ts"
 import type { Payment } from "./Payment.ts"
 import { isRefusal, type Refusal } from "./Refusal.ts"
-import type { Scheme } from "./Scheme.ts"
+import { formerKeysOf, type Scheme } from "./Scheme.ts"
 import { Adoption } from "./settle/Adoption.ts"
 import { makeAdmission, type Objection } from "./settle/admit.ts"
 import { verifyWithScheme } from "./settle/verifyWithScheme.ts"
@@ -71,7 +71,7 @@ export const makeVerifyPayment = Effect.gen(function* () {
       if (objection !== undefined) return yield* answerObjected(payment, scheme, objection, checked.payer)
       return { _tag: "Valid", payer: checked.payer, extra: checked.extra } as VerifyAnswer
     }
-    const isRepeatable = (scheme.formerKeys?.(payment) ?? []).length > 0
+    const isRepeatable = formerKeysOf(scheme, payment).length > 0
     if (!isOver(checked) && !isRepeatable) return checked
     const existing = verifyKnown(payment, yield* read(payment, scheme))
     if (existing !== "New") return existing === "Open" ? validFor(checked) : existing

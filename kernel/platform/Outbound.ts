@@ -64,6 +64,8 @@ export class Outbound extends Context.Service<
   {
     /** Every address of a name, IPv4 and IPv6. */
     readonly resolve: (host: string) => Effect.Effect<ReadonlyArray<string>, OutboundFailed>
+    /** Every TXT record of a name, each with its strings joined. */
+    readonly texts: (host: string) => Effect.Effect<ReadonlyArray<string>, OutboundFailed>
     readonly send: (request: OutboundRequest) => Effect.Effect<OutboundAnswer, OutboundFailed>
   }
 >()("tollkeeper/platform/Outbound") {}

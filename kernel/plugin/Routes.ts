@@ -88,6 +88,7 @@ export class RouteClaims extends Context.Service<
           if (before !== undefined)
             return yield* new RouteClaimedTwice({ route: claim, owner, claimedBy: before.owner })
           const rules = rulesOfMounted(route)
+          if (rules === undefined) return yield* Effect.die(new Error(`${claim} declares no cost: use route()`))
           claims.set(claim, { owner, method, path, rules })
           labels.add(path, rules)
           found.on(method, path, rules)

@@ -16,6 +16,7 @@ import { type FeeCeilings, Network } from "../config/Network.ts"
 import { actsAsSource, signatureValue, signedPayload } from "../stellar/AuthEntry.ts"
 import { authOf, decodeOperation, encodeOperation, invokedBy } from "../stellar/ContractCall.ts"
 import {
+  anchoredHash,
   conditionsOf,
   encodeEnvelope,
   hashSignerOf,
@@ -200,8 +201,8 @@ const signSponsor = Effect.fnUntraced(function* (house: House, transaction: Tran
   if (BigInt(transaction.fee) > sponsorStroopsPerOperationMax * BigInt(transaction.operations.length))
     return yield* refuse("a sponsor transaction whose fee is above its ceiling")
   const signing: Array<string> = []
-  for (const operation of transaction.operations) {
-    const error = sponsorError(operation, vault, signing)
+  for (const operation of anchoredHash(transaction) === undefined ? transaction.operations : []) {
+    const error = hasMemo(transaction) ? "a memo without an anchor" : sponsorError(operation, vault, signing)
     if (error !== undefined) return yield* refuse(error)
   }
   const hash = transactionHash(crypto, networkId, transaction)
@@ -365,6 +366,8 @@ const sponsorError = (operation: Operation, vault: Accounts, signing: Array<stri
       return isChannelOfOurs(vault, chore.account) && chore.into === vault.sponsor
         ? undefined
         : "a merge other than of a channel into the sponsor"
+    case "Anchor":
+      return "an anchor with another operation"
     case "Drain":
       signing.push(chore.account)
       return vault.formerSponsors.includes(chore.account) ? undefined : "a payment of an account that is in use"

@@ -105,14 +105,19 @@ interface OnChannel {
 }
 
 const unsigned = (
-  options: OnChannel & { readonly fee: bigint; readonly operations: Array<Operation>; readonly ext: Transaction["ext"] }
+  options: OnChannel & {
+    readonly fee: bigint
+    readonly operations: Array<Operation>
+    readonly ext: Transaction["ext"]
+    readonly memoHash?: Uint8Array | undefined
+  }
 ): Transaction =>
   ({
     sourceAccount: accountOf(options.channel),
     fee: Number(options.fee > innerFeeMax ? innerFeeMax : options.fee),
     seqNum: options.sequence,
     cond: preconditions(options),
-    memo: { type: memoKind.none },
+    memo: options.memoHash === undefined ? { type: memoKind.none } : { type: memoKind.hash, hash: options.memoHash },
     operations: options.operations,
     ext: options.ext
   }) as unknown as Transaction
@@ -135,20 +140,27 @@ export const settlementTransaction = (
 export const onAnotherChannel = (transaction: Transaction, channel: string, sequence: bigint): Transaction =>
   ({ ...transaction, sourceAccount: accountOf(channel), seqNum: sequence }) as unknown as Transaction
 
+const noOperation = {
+  sourceAccount: null,
+  body: { type: operationKind.bumpSequence, bumpSequenceOp: { bumpTo: 0n } }
+} as unknown as Operation
+
 /** An ordinary no-op with the same channel and sequence: if one of the two lands, the other never can. */
 export const cancelTransaction = (options: OnChannel): Transaction => {
-  const body = { type: operationKind.bumpSequence, bumpSequenceOp: { bumpTo: 0n } }
-  const operation = { sourceAccount: null, body } as unknown as Operation
-  return unsigned({ ...options, fee: baseFeeStroops, operations: [operation], ext: { v: extensionKind.none } })
+  return unsigned({ ...options, fee: baseFeeStroops, operations: [noOperation], ext: { v: extensionKind.none } })
 }
 
-/** One of the sponsor's own transactions: creates, funds or merges channel accounts, at most 100 operations. */
+/**
+ * One of the sponsor's own transactions: creates, funds or merges channel accounts, at most 100 operations, or has a
+ * hash as its memo.
+ */
 export const sponsorTransaction = (
   options: OnChannel & { readonly feeStroopsPerOperation: bigint; readonly operations: ReadonlyArray<SponsorOperation> }
 ): Transaction =>
   unsigned({
     ...options,
     fee: options.feeStroopsPerOperation * BigInt(options.operations.length),
+    memoHash: options.operations.find((one) => one._tag === "Anchor")?.hash,
     operations: options.operations.map(sponsorOperation),
     ext: { v: extensionKind.none }
   })
@@ -160,6 +172,8 @@ export type SponsorOperation =
   | { readonly _tag: "Merge"; readonly account: string; readonly into: string }
   /** A former sponsor's balance goes to an account of the operator's. Needs the former sponsor's signature too. */
   | { readonly _tag: "Drain"; readonly account: string; readonly to: string; readonly amountStroops: bigint }
+  /** Changes nothing; the transaction's memo is the hash. */
+  | { readonly _tag: "Anchor"; readonly hash: Uint8Array }
 
 const nativePayment = (destination: string, amount: bigint) => ({
   type: operationKind.payment,
@@ -168,6 +182,8 @@ const nativePayment = (destination: string, amount: bigint) => ({
 
 const sponsorOperation = (operation: SponsorOperation): Operation => {
   switch (operation._tag) {
+    case "Anchor":
+      return noOperation
     case "Create":
       return {
         sourceAccount: null,
@@ -321,6 +337,16 @@ export const readSponsorOperation = ({
     default:
       return undefined
   }
+}
+
+/** The hash in the memo of a transaction that does nothing else; undefined for any other. */
+export const anchoredHash = ({ memo, operations }: Transaction): Uint8Array | undefined => {
+  const [operation, ...others] = operations
+  const isNothing =
+    operation?.body.type === operationKind.bumpSequence && operation.body.bumpSequenceOp.bumpTo === 0n && !others.length
+  return memo.type === memoKind.hash && isNothing && operation.sourceAccount == null
+    ? (memo.hash as Uint8Array)
+    : undefined
 }
 
 /** Fee and sequence number; without conditions or memo, with one operation. */

@@ -33,7 +33,7 @@ export const addressKind = { account: 0, contract: 1, muxedAccount: 2 } as const
 export const keyKind = { ed25519: 0 } as const
 /** Of a further signer that a transaction requires, in addition to its source. */
 export const signerKind = { hash: 2 } as const
-export const memoKind = { none: 0 } as const
+export const memoKind = { none: 0, hash: 3 } as const
 export const conditionKind = { none: 0, v2: 2 } as const
 export const assetKind = { native: 0 } as const
 export const entryKind = { account: 0, trustline: 1, contractData: 6 } as const

@@ -63,6 +63,7 @@ const get = <Fields extends Schema.Struct.Fields>(
     id,
     summary,
     callers: "keyed",
+    cost: { cpuMillis: 40, bytesOut: 524_288, statements: 8 },
     query: Schema.Struct(query),
     ...(inPath === undefined ? {} : { inPath }),
     answers: {
@@ -75,6 +76,8 @@ const get = <Fields extends Schema.Struct.Fields>(
       })
     }
   }) satisfies Documented
+
+const costing = <Declared extends Documented>(cost: Documented["cost"], declared: Declared) => ({ ...declared, cost })
 
 /** An account's own report, by the session of a browser that proved the account. */
 const own = <Declared extends Documented>(declared: Declared) => ({
@@ -118,21 +121,25 @@ export const participants = (role: Role) => ({
 
 export const overview = get("/overview", "overview", "Totals.", Overview, { ...days, ...asset })
 
-export const timeseries = get(
-  "/overview/timeseries",
-  "timeseries",
-  "Totals by hour or UTC day, without empty ones, oldest first.",
-  Timeseries,
-  {
-    ...days,
-    bucket: Schema.optionalKey(
-      inForm(
-        Schema.Literals(["hour", "day"]).annotate({ description: "Width of a point.", default: "day" }),
-        forms.bucket
-      )
-    ),
-    ...asset
-  }
+/** Hourly points of ninety days. */
+export const timeseries = costing(
+  { cpuMillis: 100, bytesOut: 2_097_152, statements: 2 },
+  get(
+    "/overview/timeseries",
+    "timeseries",
+    "Totals by hour or UTC day, without empty ones, oldest first.",
+    Timeseries,
+    {
+      ...days,
+      bucket: Schema.optionalKey(
+        inForm(
+          Schema.Literals(["hour", "day"]).annotate({ description: "Width of a point.", default: "day" }),
+          forms.bucket
+        )
+      ),
+      ...asset
+    }
+  )
 )
 
 export const breakdowns = get(
@@ -256,6 +263,7 @@ export const events: Documented = {
   id: "events",
   summary: "Streams the settlements that the key may read as server-sent events, starting at a cursor.",
   callers: "keyed",
+  cost: { cpuMillis: 10, bytesOut: 65_536, statements: 4 },
   ...resumed,
   answers: {
     200: {
@@ -347,6 +355,7 @@ export const badge = (kind: BadgeKind) =>
     summary: `${shownBy[kind]}, as a badge to embed.`,
     exposure: "public",
     callers: "public",
+    cost: { cpuMillis: 5, bytesOut: 4_096, statements: 4 },
     query: Schema.Struct({
       url: text("URL of the listed resource."),
       payTo: text("Its recipient.").check(Schema.isPattern(/^[GCM][A-Z2-7]{55,68}$/u))

@@ -101,6 +101,8 @@ export class Authorizer extends Context.Service<
     readonly delegateOf: (principal: string) => string | undefined
     /** True if the store can sign the seller's claims: it has the secret, and the scheme has its contract. */
     readonly signs: (principal: string) => boolean
+    /** The signature of a claim of one channel; undefined when it cannot be given. */
+    readonly claim: (principal: string, claim: WireClaim, expiresAt: number) => string | undefined
     /** The signatures of a refund and of the claims in it; undefined when they cannot be given. */
     readonly refund: (principal: string, refund: UnsignedRefund) => RefundSignatures | undefined
     /** Whether a voucher is of this channel and signed by its payer's authorizer, as the ledger decides. */
@@ -164,6 +166,7 @@ export class Authorizer extends Context.Service<
         },
         isVoucher: (config, voucher) => isSignedVoucher(crypto, contract(), config, voucher),
         signs: (principal) => of(principal) !== undefined && contract() !== undefined,
+        claim: (principal, claim, expiresAt) => signClaims(principal, [claim], expiresAt),
         refund: (principal, { amount, channelId, claims, expiresAt, nonce }) => {
           const refundAuthorizerSignature = sign(storePair(principal), (at) =>
             refundDigest(at, channelId, amount, nonce, expiresAt)

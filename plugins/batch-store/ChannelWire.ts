@@ -124,18 +124,18 @@ export const Refund = Schema.Struct({
   amount: Schema.optionalKey(units("Amount to refund; default everything that is left."))
 })
 
+const claimFields = {
+  voucher: Schema.Struct({ channel: ChannelConfig, maxClaimableAmount: units("The signed ceiling.") }),
+  signature,
+  totalClaimed: units("Total claimed.")
+}
+
 /** Fields that a seller adds to the buyer's refund before settling it. */
 export const RefundAnswer = Schema.Struct({
   amount: units("Refunded amount."),
   refundNonce: units("The channel's nonce."),
   expiresAt: whole("The last close time at which the signatures are valid, Unix seconds."),
-  claims: Schema.Array(
-    Schema.Struct({
-      voucher: Schema.Struct({ channel: ChannelConfig, maxClaimableAmount: units("The signed ceiling.") }),
-      signature,
-      totalClaimed: units("Total claimed.")
-    })
-  ),
+  claims: Schema.Array(Schema.Struct(claimFields)),
   refundAuthorizerSignature: signature,
   claimAuthorizerSignature: Schema.optionalKey(signature)
 }).annotate({ identifier: "BatchRefund" })
@@ -144,6 +144,20 @@ export const Decided = Schema.Struct({
   status: Schema.Literals(["reserved", "charged", "missing", "busy", "stale", "exceeded", "released", "synced", "set"]),
   channel: Schema.optionalKey(ChannelRecord)
 }).annotate({ identifier: "BatchDecision" })
+
+export const Export = Schema.Struct({ network, after: Schema.optionalKey(channelId) })
+/** A page of signed claims for a watchtower. */
+export const Exported = Schema.Struct({
+  claims: Schema.Array(
+    Schema.Struct({
+      ...claimFields,
+      expiresAt: whole("The last close time at which the claim is valid, Unix seconds."),
+      claimAuthorizerSignature: signature
+    })
+  ),
+  /** Cursor of the next page; absent on the last page. */
+  after: Schema.optionalKey(channelId)
+}).annotate({ identifier: "BatchExport" })
 
 export const Channels = Schema.Struct({
   channels: Schema.Array(ChannelRecord),

@@ -102,6 +102,7 @@ export class Claims extends Context.Service<
     readonly failed: (claim: OpenClaim, reason: string) => Sql<void>
     /** Records it again as two claims of half its channels each: it does not fit one transaction. */
     readonly halved: (claim: OpenClaim, reason: string) => Sql<void>
+    /** Notes that the claim is about to be submitted. */
     readonly attempted: (claim: OpenClaim) => Sql<void>
     /** Channels that are watched for withdrawals: at most `watchedMax` by seller and id, after `after`. */
     readonly watched: (network: string, after: Pick<Watched, "principal" | "channelId">) => Sql<ReadonlyArray<Watched>>
@@ -143,7 +144,8 @@ export class Claims extends Context.Service<
               total_claimed = greatest(total_claimed, ${String(totalClaimed)}::numeric),
               lost = greatest(charged - ${String(balance)}::numeric, 0),
               lost_at = case when charged > ${String(balance)}::numeric then coalesce(lost_at, clock_timestamp()) end
-            where principal = ${principal} and network = ${network} and channel_id = ${channelId}`),
+            where principal = ${principal} and network = ${network} and channel_id = ${channelId}
+              and refund_nonce <= ${String(refundNonce)}::numeric`),
         lost: (network) =>
           sql<Lost>`select token, count(*)::int as channels, sum(lost)::text as amount,
               bool_or(lost_at > clock_timestamp() - interval '1 day') as "isRecent"
@@ -230,7 +232,7 @@ const makeEnding = (
     settled: (claim, transaction) =>
       sql.withTransaction(
         Effect.gen(function* () {
-          const { id, kind, network, payload, principal, receiver, token } = claim
+          const { id, kind, payload } = claim
           if ((yield* ended(claim, "settled", null, transaction)).length === 0 || kind === "settle") return
           yield* sql`update batch_store_channels c set claim = null, claim_alone = false, claim_after = null,
               total_claimed = greatest(c.total_claimed, t.total),
@@ -238,12 +240,6 @@ const makeEnding = (
             from (select e->'voucher'->'channel' as config, (e->>'totalClaimed')::numeric as total
               from jsonb_array_elements(${JSON.stringify(payload["claims"])}::jsonb) e) t
             where c.claim = ${id} and c.config = t.config`
-          yield* sql`insert into batch_store_claims (principal, network, kind, receiver, token, payload)
-            select ${principal}, ${network}, 'settle', ${receiver}, ${token},
-              ${JSON.stringify({ type: "settle", receiver, token })}::jsonb
-            where not exists (select 1 from batch_store_claims where state = 'open' and kind = 'settle'
-              and principal = ${principal} and network = ${network} and receiver = ${receiver} and token = ${token}
-              and attempts = 0 and begun_at <= clock_timestamp())`
         })
       ),
     failed: (claim, reason) =>

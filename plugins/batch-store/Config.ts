@@ -17,25 +17,12 @@ const batchStore = section("batch_store", "Payment channels of sellers without s
       "Environment variable with a secret of 32 characters or more, from which each seller's authorizer key derives; " +
       "if unset, nothing is claimed for sellers."
   }),
-  reservation_max_seconds: integer({
-    default: 600,
-    min: 5,
-    max: 3_600,
-    unit: "s",
-    doc: "Maximum time for which a request reserves a channel."
-  }),
   claim_every_seconds: integer({
     default: 3_600,
     min: 1,
     max: 2_592_000,
     unit: "s",
     doc: "Charges are claimed after this time if the seller has no policy."
-  }),
-  claims_per_transaction: integer({
-    default: 40,
-    min: 1,
-    max: 200,
-    doc: "Maximum number of channels claimed by one transaction; fewer if the ledger's limits require it."
   }),
   poll_seconds: integer({
     default: 5,
@@ -57,6 +44,14 @@ const batchStore = section("batch_store", "Payment channels of sellers without s
     max: 10_000_000,
     doc: "Channels of one key that are kept, about 2 KB each; beyond them a new channel is refused."
   }),
+  charges_per_key_max: integer({
+    default: 1_000_000,
+    min: 1,
+    max: 1_000_000_000,
+    doc:
+      "Charges of one key that are kept, about 300 bytes each, with the newest of each channel; an hourly sweep " +
+      "deletes older ones. A deleted charge is never made again, because its voucher builds on an old total."
+  }),
   keep_days: integer({
     default: 30,
     min: 1,
@@ -70,12 +65,11 @@ export interface ConfigValues {
   /** From which each seller's authorizer key derives; None: the store signs nothing. */
   readonly authorizerSecret: Option.Option<Redacted.Redacted>
   readonly allowKeyless: boolean
-  readonly reservationMaxSeconds: number
   readonly claimEverySeconds: number
-  readonly claimsMax: number
   readonly pollSeconds: number
   readonly watchMillis: number
   readonly channelsMax: number
+  readonly chargesMax: number
   readonly keepMillis: number
 }
 
@@ -96,12 +90,11 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
       return Config.of({
         authorizerSecret,
         allowKeyless: values.allow_keyless,
-        reservationMaxSeconds: values.reservation_max_seconds,
         claimEverySeconds: values.claim_every_seconds,
-        claimsMax: values.claims_per_transaction,
         pollSeconds: values.poll_seconds,
         watchMillis: values.watch_seconds * 1_000,
         channelsMax: values.channels_per_key_max,
+        chargesMax: values.charges_per_key_max,
         keepMillis: values.keep_days * 86_400_000
       })
     })

@@ -81,10 +81,10 @@ export class StoredChannels extends Context.Service<
     /** False when the principal has policies of too many tokens. */
     readonly setPolicy: (place: Place, token: string, policy: Policy) => Sql<boolean>
     /**
-     * Deletes charges older than that, and channels that had no request since and have all charges claimed. Returns the
-     * number deleted.
+     * Deletes charges older than that, and channels that had no request since and have all charges claimed. Of each key
+     * only the newest charges stay, `chargesMax` at most, and the newest of each channel. Returns the number deleted.
      */
-    readonly forget: (keepMillis: number) => Sql<number>
+    readonly forget: (keepMillis: number, chargesMax: number) => Sql<number>
   }
 >()("tollkeeper/batch-store/StoredChannels") {
   static readonly layer = Layer.effect(
@@ -136,14 +136,21 @@ export class StoredChannels extends Context.Service<
           ),
         // A buyer that returns to a deleted channel signs above the claimed amount, which equals everything that was
         // charged.
-        forget: (keepMillis) =>
+        forget: (keepMillis, chargesMax) =>
           Effect.map(
             sql`with old as (select clock_timestamp() - ${keepMillis} * interval '1 millisecond' as at),
               charges as (delete from batch_store_charges using old where charged_at < old.at returning 1),
               channels as (delete from batch_store_channels using old where requested_at < old.at
                 and charged <= total_claimed and claim is null
-                and (pending_until is null or pending_until < old.at) returning 1)
-              select 1 from charges union all select 1 from channels`,
+                and (pending_until is null or pending_until < old.at) returning 1),
+              ranked as (select principal, network, channel_id, payment,
+                row_number() over (partition by principal order by charged_at desc) as of_key,
+                row_number() over (partition by principal, network, channel_id order by charged desc) as of_channel
+                from batch_store_charges),
+              beyond as (delete from batch_store_charges d using ranked r
+                where r.of_key > ${chargesMax} and r.of_channel > 1 and d.principal = r.principal
+                and d.network = r.network and d.channel_id = r.channel_id and d.payment = r.payment returning 1)
+              select 1 from charges union all select 1 from channels union all select 1 from beyond`,
             ({ length }) => length
           )
       })
@@ -165,6 +172,7 @@ interface Parts {
     channelId: string,
     payment: string
   ) => Sql<{ readonly isCharged: boolean; readonly channel: ChannelRecord } | undefined>
+  readonly isCurrent: (state: LedgerState | undefined) => Statement.Fragment
   readonly stateOf: (state: LedgerState | undefined) => Statement.Fragment
   /** Amount that a signed refund may still pay out, given that state; null if no refund is pending. */
   readonly heldAt: (state: LedgerState | undefined) => Statement.Fragment
@@ -220,23 +228,28 @@ const makeParts = (sql: SqlClient.SqlClient): Parts => {
       : sql`case when ${state.refundNonce}::numeric > c.refund_for_nonce
           or ${state.asOf ?? 0}::bigint > c.refund_expires_at then null else c.refund_amount end`
 
-  /**
-   * The ledger's state, if the request carried it. The claimed total never decreases, so a lower one is an older
-   * reading.
-   */
-  const stateOf = (state: LedgerState | undefined) =>
-    state === undefined
-      ? sql`synced_at = c.synced_at`
-      : sql`balance = ${state.balance}::numeric,
-          total_claimed = greatest(c.total_claimed, ${state.totalClaimed}::numeric),
-          withdraw_requested_at = ${state.withdrawRequestedAt}, refund_nonce = ${state.refundNonce}::numeric,
-          refund_amount = ${heldAt(state)}, synced_at = clock_timestamp()`
+  /** Whether a reading includes each refund and withdrawal of the record. Otherwise its node is behind. */
+  const isCurrent = (state: LedgerState | undefined) =>
+    state === undefined ? sql`true` : sql`${state.refundNonce}::numeric >= c.refund_nonce`
 
-  return { columns, of, wasCharged, isFull, get, read, stateOf, heldAt }
+  /** The ledger's state, if the request carried it. The claimed total never decreases; an older state is ignored. */
+  const stateOf = (state: LedgerState | undefined) => {
+    if (state === undefined) return sql`synced_at = c.synced_at`
+    const read = (value: Statement.Fragment, column: Statement.Fragment) =>
+      sql`case when ${isCurrent(state)} then ${value} else ${column} end`
+    return sql`balance = ${read(sql`${state.balance}::numeric`, sql`c.balance`)},
+      total_claimed = greatest(c.total_claimed, ${state.totalClaimed}::numeric),
+      withdraw_requested_at = ${read(sql`${state.withdrawRequestedAt}`, sql`c.withdraw_requested_at`)},
+      refund_nonce = greatest(c.refund_nonce, ${state.refundNonce}::numeric),
+      refund_amount = ${read(heldAt(state), sql`c.refund_amount`)},
+      synced_at = ${read(sql`clock_timestamp()`, sql`c.synced_at`)}`
+  }
+
+  return { columns, of, wasCharged, isFull, get, read, isCurrent, stateOf, heldAt }
 }
 
 const makeReserve = (sql: SqlClient.SqlClient, parts: Parts) => {
-  const { columns, heldAt, isFull, of, read, stateOf, wasCharged } = parts
+  const { columns, heldAt, isCurrent, isFull, of, read, stateOf, wasCharged } = parts
   const reserve = Effect.fnUntraced(function* (
     place: Place,
     asked: Reserve,
@@ -274,7 +287,7 @@ const makeReserve = (sql: SqlClient.SqlClient, parts: Parts) => {
           else c.unclaimed_since end, ${stateOf(state)}
       where ${charged} + ${price}::numeric = excluded.pending_max and (c.pending_payment is null
         or c.pending_payment = excluded.pending_payment or c.pending_until <= clock_timestamp())
-        and (${heldAt(state)} is null or (${price}::numeric > 0
+        and ${isCurrent(state)} and (${heldAt(state)} is null or (${price}::numeric > 0
           and excluded.pending_max <= ${state === undefined ? sql`c.balance` : sql`${state.balance}::numeric`}
             - ${heldAt(state)}))
       returning ${columns}`
@@ -332,24 +345,14 @@ const makeSync = (sql: SqlClient.SqlClient, { columns, of, stateOf }: Parts) => 
     state.onchainSyncedAt === undefined
       ? stateOf(state)
       : sql`total_claimed = greatest(c.total_claimed, ${state.totalClaimed}::numeric)`
-  // A refund claims the charged amount, which then still has to be paid out.
   const sync = (place: Place, channelId: string, state: LedgerState, payment: string | undefined) =>
     Effect.map(
-      sql<ChannelRecord>`with before as (
-          select c.total_claimed as was from batch_store_channels c where ${of(place, channelId)} for update),
-        synced as (
-          update batch_store_channels c set ${syncedOf(state)},
-            unclaimed_since = case when c.charged > ${state.totalClaimed}::numeric then c.unclaimed_since end,
-            pending_until = case when c.pending_payment = ${payment ?? null}::text then null else c.pending_until end,
-            pending_payment = case when c.pending_payment = ${payment ?? null}::text then null
-              else c.pending_payment end
-          from before where ${of(place, channelId)} returning c.*, before.was),
-        due as (
-          insert into batch_store_claims (principal, network, kind, receiver, token, payload)
-          select principal, network, 'settle', receiver, token,
-            jsonb_build_object('type', 'settle', 'receiver', receiver, 'token', token)
-          from synced where delegated and total_claimed > was)
-        select ${columns} from synced c`,
+      sql<ChannelRecord>`update batch_store_channels c set ${syncedOf(state)},
+          unclaimed_since = case when c.charged > ${state.totalClaimed}::numeric then c.unclaimed_since end,
+          pending_until = case when c.pending_payment = ${payment ?? null}::text then null else c.pending_until end,
+          pending_payment = case when c.pending_payment = ${payment ?? null}::text then null
+            else c.pending_payment end
+        where ${of(place, channelId)} returning ${columns}`,
       ([channel]) => channel
     )
   return sync

@@ -19,6 +19,8 @@ import type {
   ChannelRecord,
   Channels,
   Decided,
+  Export,
+  Exported,
   Refund,
   RefundAnswer,
   Voucher
@@ -31,6 +33,7 @@ type Response = ReturnType<typeof json>
 const bodyBytesMax = 16_384
 /** A shorter reservation could expire before the request is answered. */
 const reservationMinSeconds = 5
+const reservationMaxSeconds = 600
 
 const notFound = json({ error: "not_found" }, { status: 404 })
 const conflict = (detail: string) => json({ error: "conflict", details: [detail] }, { status: 409 })
@@ -161,7 +164,7 @@ const makeDecisions = Effect.gen(function* () {
       if (asked.channelConfig.receiverAuthorizer !== own) return Effect.succeed(elsewhere)
       if (!authorizer.isVoucher(asked.channelConfig, asked.voucher)) return Effect.succeed(unverified)
       const options = {
-        ttlSeconds: Math.min(config.reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds)),
+        ttlSeconds: Math.min(reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds)),
         channelsMax: config.channelsMax
       }
       return Effect.map(channels.reserve(place, asked, options), answered)
@@ -171,6 +174,41 @@ const makeDecisions = Effect.gen(function* () {
       Effect.as(channels.release(place, channelId, payment), decided({ status: "released" }))
     )
   ]
+})
+
+/** Lifetime of an exported claim, seconds: the longest delay of a withdrawal. */
+const exportSeconds = 2_592_000
+
+/** Signs a claim of each channel with unclaimed charges, for a watchtower. */
+const makeExport = Effect.gen(function* () {
+  const authorizer = yield* Authorizer
+  const channels = yield* StoredChannels
+  const clock = yield* LedgerClock
+  return Effect.fnUntraced(function* (place: Place, { after = "" }: typeof Export.Type) {
+    if (!authorizer.signs(place.principal)) return unsigned
+    const expiresAt = (yield* clock.now).closedAtSeconds + exportSeconds
+    const page = yield* channels.list(place, after)
+    const claims = page.flatMap(
+      ({
+        channelConfig,
+        chargedCumulativeAmount: totalClaimed,
+        signature,
+        signedMaxClaimable,
+        totalClaimed: before
+      }) => {
+        const claim = {
+          voucher: { channel: channelConfig, maxClaimableAmount: signedMaxClaimable },
+          signature,
+          totalClaimed
+        }
+        if (BigInt(totalClaimed) <= BigInt(before)) return []
+        const claimAuthorizerSignature = authorizer.claim(place.principal, claim, expiresAt)
+        return claimAuthorizerSignature === undefined ? [] : [{ ...claim, expiresAt, claimAuthorizerSignature }]
+      }
+    )
+    const next = page.length === pageMax ? { after: page.at(-1)!.channelId } : {}
+    return json({ claims, ...next } satisfies typeof Exported.Type)
+  })
 })
 
 /** Operations with which a seller reads, signs and configures. */
@@ -199,6 +237,7 @@ const makeRecords = Effect.gen(function* () {
       )
     ),
     keyed(routes.refund, refund),
+    keyed(routes.exported, yield* makeExport),
     keyed(routes.authorizer, ({ principal }) =>
       Effect.sync(() => {
         const receiverAuthorizer = authorizer.of(principal)

@@ -51,11 +51,12 @@ const makeSubmit = Effect.gen(function* () {
     const identifier = `batch-store-claim-${claim.id}`
     if (!authorizer.signs(claim.principal))
       return yield* Effect.logWarning(`claim ${claim.id} waits: no authorizer's key, or no contract`)
+    yield* claims.attempted(claim)
     // Unsigned, so that it is the same each time: the scheme signs it for the seller's key, for as long as it needs.
     const answer = yield* facilitator.settle(claimPayment(crypto, { ...claim, network: network.id, identifier }))
     switch (answer._tag) {
       case "Pending":
-        if (!(yield* isUnresolved(claim.principal, identifier))) return yield* claims.attempted(claim)
+        if (!(yield* isUnresolved(claim.principal, identifier))) return
         // The channels are claimed again. If the first claim landed, the contract does not count it twice.
         yield* claims.failed(claim, "unresolved")
         return yield* count(claim, "failed")
@@ -72,7 +73,7 @@ const makeSubmit = Effect.gen(function* () {
           return yield* count(claim, "settled")
         }
         // Transient failures retry the same claim unchanged.
-        if (schemes.statusOf(reason) >= 500) return yield* claims.attempted(claim)
+        if (schemes.statusOf(reason) >= 500) return
         if (tooLarge.test(reason) && claimsOf(claim.payload).length > 1) {
           yield* claims.halved(claim, reason)
           return yield* count(claim, "halved")
@@ -85,10 +86,13 @@ const makeSubmit = Effect.gen(function* () {
   })
 })
 
+/** Channels claimed by one transaction at most; fewer if the ledger's limits require it. */
+const claimsMax = 40
+
 /** Records a claim of every channel that is due. */
 const makeRecordDue = Effect.gen(function* () {
   const claims = yield* Claims
-  const { claimEverySeconds, claimsMax } = yield* Config
+  const { claimEverySeconds } = yield* Config
   const network = yield* Network
 
   return Effect.gen(function* () {
@@ -121,7 +125,7 @@ const makeReadUnpaid = Effect.gen(function* () {
       Effect.map(known.owed(one.receiver, one.token), (amount) => ({ ...one, amount }))
     )
     readAt = now
-    for (const symbol of new Set([...network.assets.keys(), ...unpaid.map(({ token }) => token)].map(symbolOf))) {
+    for (const symbol of new Set([...[...network.assets.keys()].map(symbolOf), "other"])) {
       const amounts = unpaid.filter(({ token }) => symbolOf(token) === symbol).map(({ amount }) => Number(amount))
       const sum = amounts.reduce((total, one) => total + one, 0)
       yield* measure(metrics.unpaid, sum, { asset: symbol })

@@ -9,6 +9,8 @@ import {
   Channels,
   Charge,
   Decided,
+  Export,
+  Exported,
   Policy,
   Read,
   Refund,
@@ -37,6 +39,7 @@ const post = <Body extends Schema.Constraint>(
     id,
     summary,
     callers: "keyed",
+    cost: { cpuMillis: 10, bytesOut: 524_288, statements: 3, rowsWritten: 3 },
     body,
     answers: {
       200: { description: "The decision and the channel's record.", body: answer },
@@ -75,6 +78,13 @@ export const read = post(
   Read,
   Channels
 )
+export const exported = post(
+  "channels/export",
+  "exportClaims",
+  "Signed claims of the caller's unclaimed charges, for a watchtower, a page at a time.",
+  Export,
+  Exported
+)
 export const refund = post(
   "channels/refund",
   "signRefund",
@@ -106,6 +116,7 @@ export const report = {
   id: "reportChannels",
   summary: "The channels of this facilitator: held, charged and claimed amounts, and when a withdrawal ends.",
   callers: "operators",
+  cost: { cpuMillis: 50, bytesOut: 1_048_576, statements: 3 },
   query: Schema.Struct({
     payer: narrowed(address, "Exactly this address."),
     payTo: narrowed(address, "Exactly this address."),

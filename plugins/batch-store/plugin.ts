@@ -24,7 +24,7 @@ import { type ReportedChannel, reportChannels } from "./channelReport.ts"
 
 const started = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { keepMillis } = yield* Config
+    const { chargesMax, keepMillis } = yield* Config
     const channels = yield* StoredChannels
     const network = yield* Network
     const delegates = yield* Delegates
@@ -42,7 +42,7 @@ const started = Layer.effectDiscard(
     yield* reconciler({
       id: "batch-store-forget-charges",
       every: "1 hour",
-      turn: Effect.asVoid(channels.forget(keepMillis))
+      turn: Effect.asVoid(channels.forget(keepMillis, chargesMax))
     })
   })
 )

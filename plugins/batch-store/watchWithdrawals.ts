@@ -3,7 +3,6 @@
 // a statement, and this watcher takes the state from the scheme. Each seller's row is verified separately, so a voucher
 // that fails verification does not hide another seller's channel.
 import { Effect, Option } from "effect"
-import { max as larger } from "effect/BigInt"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
 import { Network } from "../../kernel/config/Network.ts"
@@ -12,10 +11,27 @@ import { Facilitator } from "../../kernel/payment/Facilitator.ts"
 import { isRefusal } from "../../kernel/payment/Refusal.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
-import { type KnownChannel, KnownChannels } from "../x402-batch/contract.ts"
+import { type KnownChannel, KnownChannels, type ChannelState } from "../x402-batch/contract.ts"
 import { claimPayment, batchScheme } from "./claimPayment.ts"
 import { Claims, type Watched, watchedMax } from "./Claims.ts"
 import { type ChannelLost, channelLostType } from "./contract.ts"
+import { max as larger } from "effect/BigInt"
+
+/**
+ * The charged amount that the payer has withdrawn; undefined if nothing has changed since the record was written. If a
+ * withdrawal started and ended unobserved, its nonce has changed and the balance is below the charged amount.
+ */
+export const changeOf = (
+  record: Pick<Watched, "charged" | "lost" | "refundNonce" | "withdrawRequestedAt">,
+  state: ChannelState
+): bigint | undefined => {
+  // The node is behind the record.
+  if (state.refundNonce < BigInt(record.refundNonce)) return undefined
+  const lost = larger(0n, BigInt(record.charged) - state.balance)
+  const isSame =
+    state.withdrawRequestedAt === record.withdrawRequestedAt && state.refundNonce === BigInt(record.refundNonce)
+  return isSame && lost === BigInt(record.lost) ? undefined : lost
+}
 
 /** Channels read at one time. */
 const readsConcurrentMax = 8
@@ -62,11 +78,9 @@ export const watchWithdrawals = Effect.gen(function* () {
   })
 
   const note = Effect.fnUntraced(function* (watched: Watched, { state }: KnownChannel) {
-    const { channelId, charged, lost: before, principal, refundNonce, withdrawRequestedAt } = watched
-    const lost = larger(0n, BigInt(charged) - state.balance)
-    // If a withdrawal started and ended unobserved, its nonce has changed and the balance is below the charged amount.
-    const isSame = state.withdrawRequestedAt === withdrawRequestedAt && state.refundNonce === BigInt(refundNonce)
-    if (isSame && lost === BigInt(before)) return
+    const { channelId, charged, lost: before, principal } = watched
+    const lost = changeOf(watched, state)
+    if (lost === undefined) return
     if (lost <= BigInt(before)) return yield* claims.seen(network.id, watched, state)
     const { payer, receiver, token } = watched.channelConfig
     const fact = { network: network.id, channelId, payer, payTo: receiver, asset: token, charged, lost: String(lost) }

@@ -122,6 +122,42 @@ export const ResourceHistory = Schema.Struct({
   )
 }).annotate({ identifier: "ListingHistory" })
 
+const facet = Schema.Array(
+  Schema.Struct({
+    value: text("As the filter of this name takes it; of `evidence`, the weight."),
+    asset: Schema.optionalKey(text("For `maxPrice`: the asset of the limit.")),
+    count: Schema.Int,
+    evidenced: whole("How many of them have evidence; the first values have the most.")
+  })
+)
+
+export const FacetCounts = Schema.Struct({
+  x402Version: version,
+  counted: whole("Counted listings: 2,000 at most, those with evidence first."),
+  complete: Schema.Boolean.annotate({ description: "Every result was counted." }),
+  facets: Schema.Struct({ type: facet, scheme: facet, asset: facet, maxPrice: facet, evidence: facet })
+}).annotate({ identifier: "FacetCounts" })
+
+export const JsonFeed = Schema.Struct({
+  version: text("Of JSON Feed."),
+  title: Schema.String,
+  items: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      url: Schema.String,
+      title: Schema.String,
+      content_text: text("The listing's own description."),
+      date_published: time("Since when the listing has evidence."),
+      date_modified: Schema.String,
+      tags: Schema.Array(Schema.String)
+    })
+  )
+}).annotate({ identifier: "JsonFeed" })
+
+const spans = Schema.Array(Schema.Array(Schema.Int)).annotate({
+  description: "Start and end of each word, in UTF-16 units."
+})
+
 export const SearchPage = Schema.Struct({
   x402Version: version,
   resources: Schema.Array(DiscoveryResource),
@@ -134,6 +170,18 @@ export const SearchPage = Schema.Struct({
     })
   ),
   pagination: Schema.Struct({ limit: Schema.Int, cursor: nextCursor }),
+  matches: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        serviceName: Schema.optionalKey(spans),
+        toolName: Schema.optionalKey(spans),
+        description: Schema.optionalKey(spans)
+      })
+    ).annotate({ description: "With `matches=1`, the matched words of each resource's texts; of the first 20." })
+  ),
+  corrected: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ word: text("Of the query."), instead: text("Of a listing, searched for instead.") }))
+  ),
   understood: Schema.optionalKey(
     Schema.Struct({
       words: Schema.Array(Schema.String),
@@ -198,6 +246,7 @@ export const ProbeRequested = Schema.Struct({
   origin: Schema.String,
   named: whole("Resources of the origin that its documents name."),
   listed: whole("Resources that were not known before; unverified until a payment is observed."),
+  moved: whole("Listings that moved here from other origins, by signed moves."),
   probedAgain: whole("Known listings of the origin that are probed again: 100, hidden ones first."),
   unlisted: Schema.Array(
     Schema.Struct({

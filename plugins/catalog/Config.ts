@@ -69,13 +69,6 @@ const indexing = section("indexing", "Which declarations become listings.", {
       "Listings and versions per UTC day, as JSON, that payments may claim of one origin, verified and settled ones " +
       "apart, and that one owner may declare; one payer may claim an eighth of them."
   }),
-  dust_below: integer({
-    default: 100,
-    min: 0,
-    max: 1_000_000_000,
-    unit: "atomic units",
-    doc: "Settled payments below this amount do not count for rank."
-  }),
   max_versions_per_day: integer({
     default: 100,
     min: 1,
@@ -99,14 +92,6 @@ const discovery = section(
       max: 1_440,
       unit: "minutes",
       doc: "Maximum life of a cursor; it lives at least two thirds of this."
-    }),
-    reads_per_second: integer({
-      default: 50,
-      min: 0,
-      max: 10_000,
-      doc:
-        "Pages, resources and histories together that one address without a key may read, in bursts of twice as " +
-        "many; 0 is no limit, and this machine itself has none."
     })
   },
   ({ include_unverified }) => (include_unverified ? ["discovery.include_unverified must be false"] : [])
@@ -137,20 +122,6 @@ const security = section(
       default: true,
       doc: "Ask origins for the owner of a resource: /.well-known/x402, then the live 402 of a declared GET or HEAD."
     }),
-    probe_timeout_ms: integer({
-      default: 5_000,
-      min: 100,
-      max: 60_000,
-      unit: "ms",
-      doc: "Timeout of one request to an origin."
-    }),
-    probe_response_bytes: integer({
-      default: 262_144,
-      min: 1_024,
-      max: 8_388_608,
-      unit: "bytes",
-      doc: "Maximum size of an origin's response."
-    }),
     probe_pause_seconds: integer({
       default: 60,
       min: 0,
@@ -171,13 +142,6 @@ const security = section(
       max: 1_099_511_627_776,
       unit: "bytes",
       doc: "Size of the catalog's tables from which on only what was paid for is listed and kept."
-    }),
-    probe_again_hours: integer({
-      default: 24,
-      min: 1,
-      max: 8_760,
-      unit: "hours",
-      doc: "Time between two probes of a resource whose owner is proven."
     })
   },
   ({ allow_local_origins, require_https_origins }) => [
@@ -199,21 +163,15 @@ export interface CatalogValues {
   /** Per payer whose payments are only verified. */
   readonly freeListingsPerHourMax: number
   readonly declaredBytesPerDayMax: number
-  /** Atomic units. */
-  readonly dustBelow: number
   readonly includeStale: boolean
   readonly includeUnverified: boolean
   readonly cursorMinutes: number
   /** 0 means unlimited. */
-  readonly readsPerSecond: number
   readonly requireHttpsOrigins: boolean
   readonly allowLocalOrigins: boolean
   readonly probeOrigins: boolean
-  readonly probeTimeoutMillis: number
-  readonly probeBytesMax: number
   readonly probePauseSeconds: number
   readonly freeBytesMax: number
-  readonly probeAgainHours: number
   /** Pages of other catalogs; the origins that they list are probed. */
   readonly foreignCatalogs: ReadonlyArray<string>
   /** Requested before an origin is treated as dead. */
@@ -225,6 +183,9 @@ export interface CatalogValues {
   /** First signs, all open: the value of FACILITATOR_CURSOR_SECRET, comma separated during a rotation. */
   readonly cursorSecret: Option.Option<Redacted.Redacted>
 }
+
+/** Settled payments below this amount do not count for rank, in atomic units. */
+export const dustBelow = 100
 
 export const declared = [indexing, discovery, security]
 
@@ -257,19 +218,14 @@ export class Config extends Context.Service<Config, CatalogValues>()("tollkeeper
         freeListingsPerHourMax: index.max_free_listings_per_hour,
         versionsPerDayMax: index.max_versions_per_day,
         declaredBytesPerDayMax: index.max_declared_bytes_per_day,
-        dustBelow: index.dust_below,
         includeStale: shown.include_stale,
         includeUnverified: shown.include_unverified,
         cursorMinutes: shown.cursor_minutes,
-        readsPerSecond: shown.reads_per_second,
         requireHttpsOrigins: origins.require_https_origins,
         allowLocalOrigins: origins.allow_local_origins,
         probeOrigins: origins.probe_origins,
-        probeTimeoutMillis: origins.probe_timeout_ms,
-        probeBytesMax: origins.probe_response_bytes,
         probePauseSeconds: origins.probe_pause_seconds,
         freeBytesMax: origins.free_bytes_max,
-        probeAgainHours: origins.probe_again_hours,
         foreignCatalogs: origins.foreign_catalogs,
         canaryUrls: origins.canary_urls,
         recipients: origins.recipients,

@@ -10,11 +10,11 @@ import { TransactionHash } from "../../kernel/settlement/store/facts.ts"
 import type { RecordFilter } from "./administration/RecordFilter.ts"
 import type { SimilarTerm, SimilarTerms } from "./search/rank/SimilarTerms.ts"
 import type { BranchStatus } from "./search/BranchStatus.ts"
-import type { Hit } from "./search/Hit.ts"
+import type { Hit, Matcher } from "./search/Hit.ts"
 import type { SearchValues } from "./search/searchSection.ts"
 export type { SimilarTerm as AlikeWord } from "./search/rank/SimilarTerms.ts"
 export type { BranchStatus, GenerationStatus } from "./search/BranchStatus.ts"
-export type { Hit } from "./search/Hit.ts"
+export { confidentRelevance, type Hit, type Matched, type Span } from "./search/Hit.ts"
 export { makeValidator } from "./declaration/validateInfo.ts"
 export { mirroredHeaders, offersStateless, statelessRevision, withEnvelope } from "./ownership/StatelessRevision.ts"
 export type { RecordFilter } from "./administration/RecordFilter.ts"
@@ -126,7 +126,7 @@ export interface Filters {
   readonly extension?: string
   /** Atomic units of `asset`; never without it. */
   readonly maxPrice?: bigint
-  /** Internal: only resources that have evidence, are established, or have had either since before this time. */
+  /** Only resources that have evidence, are established, or (internal) have had either since before this time. */
   readonly evidence?: "any" | "established" | Date
 }
 
@@ -308,9 +308,8 @@ export interface SearchRequest {
   readonly filters: Filters
   readonly snapshot: bigint
   /**
-   * All resources that pass the filters, if they are few (`search/rank/RareFilters.ts`); branches then rank exactly
-   * these. All branches share one read, and a branch that ends does not cancel it. If the read fails, the filters count
-   * as common.
+   * All resources that pass the filters, if they are few (`search/rank/RareFilters.ts`); branches rank exactly these.
+   * All branches share one read, and a branch that ends does not cancel it. After a failed read, filters are common.
    */
   readonly few: Effect.Effect<ReadonlyArray<bigint> | undefined>
   /** True if no other branch answers this search, so this one may spend more time. */
@@ -342,6 +341,7 @@ export interface SearchBranch {
    * (`search/rank/rankingCache.ts`). Undefined or absent if unknown.
    */
   readonly edition?: Effect.Effect<string | undefined, SqlError.SqlError>
+  readonly match?: Matcher
   readonly status: Effect.Effect<BranchStatus, SqlError.SqlError>
 }
 

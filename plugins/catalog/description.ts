@@ -9,6 +9,8 @@ import {
   ChallengeAnswer,
   ChallengeRequest,
   DiscoveryError,
+  FacetCounts,
+  JsonFeed,
   ListingExplanation,
   ProbeRequested,
   ActionResult,
@@ -43,6 +45,7 @@ export const browse = {
     "first twenty at most three of one recipient or origin.",
   exposure: "public",
   callers: "public",
+  cost: { cpuMillis: 60, bytesOut: 16_777_216, statements: 9 },
   query: Schema.Struct({
     ...filterParameters,
     ...pagingParameters("Larger values are reduced to 1000."),
@@ -62,6 +65,7 @@ export const resolve = {
   summary: "One current resource; a concrete URL of a dynamic route leads to the route's entry.",
   exposure: "public",
   callers: "public",
+  cost: { cpuMillis: 10, bytesOut: 196_608, statements: 4 },
   query: Schema.Struct({
     type: kind,
     url: text("URL of the resource."),
@@ -82,6 +86,7 @@ export const history = {
   summary: "The versions and price history of a resource, newest first, 200 of each at most.",
   exposure: "public",
   callers: "public",
+  cost: { cpuMillis: 10, bytesOut: 524_288, statements: 8 },
   query: Schema.Struct({
     resource: text("URL of the resource."),
     type: Schema.optionalKey(kind),
@@ -95,6 +100,41 @@ export const history = {
   })
 } satisfies Documented
 
+const several = {
+  query: Schema.optionalKey(text("A search query; absent: all that pass the filters.").check(Schema.isMaxLength(512))),
+  ...filterParameters
+}
+const severalErrors = {
+  400: "`query_too_long` or `invalid_filter`.",
+  429: "Too many searches of one caller; see Retry-After.",
+  503: "The database is unavailable."
+}
+
+export const facets = {
+  method: "GET",
+  path: "/discovery/facets",
+  id: "facets",
+  summary:
+    "Counts of the results of a query, or of all that pass the filters, by kind, scheme, asset, price and evidence.",
+  exposure: "public",
+  callers: "public",
+  cost: { cpuMillis: 60, bytesOut: 32_768, statements: 17 },
+  query: Schema.Struct(several),
+  answers: answers("The counts.", FacetCounts, severalErrors)
+} satisfies Documented
+
+export const feed = {
+  method: "GET",
+  path: "/discovery/feed",
+  id: "feed",
+  summary: "A query as a JSON Feed: its 30 results with the newest evidence; claims without evidence are left out.",
+  exposure: "public",
+  callers: "public",
+  cost: { cpuMillis: 60, bytesOut: 524_288, statements: 17 },
+  query: Schema.Struct(several),
+  answers: answers("The feed, version 1.1; caches may keep it for five minutes.", JsonFeed, severalErrors)
+} satisfies Documented
+
 export const search = {
   method: "GET",
   path: "/discovery/search",
@@ -102,6 +142,7 @@ export const search = {
   summary: "Ranked search, by the search plugins that are enabled.",
   exposure: "public",
   callers: "public",
+  cost: { cpuMillis: 60, bytesOut: 8_912_896, statements: 16, rowsWritten: 1 },
   query: Schema.Struct({
     query: text("The search query.").check(Schema.isMinLength(1), Schema.isMaxLength(512)),
     ...filterParameters,
@@ -110,6 +151,9 @@ export const search = {
         description: "A mode whose plugin is off falls back to the branches that are on.",
         default: "hybrid"
       })
+    ),
+    matches: Schema.optionalKey(
+      Schema.Literal("1").annotate({ description: "Show which words match, and corrected words of the query." })
     ),
     ...pagingParameters("1 to 200."),
     ...cursor
@@ -129,6 +173,7 @@ export const explain = {
     "Why a URL is or is not listed: the state of its listings, the decisions, and its observations, for a key those " +
     "of recipients that signed for it.",
   callers: "keyed",
+  cost: { cpuMillis: 10, bytesOut: 262_144, statements: 8 },
   query: Schema.Struct({ url: text("URL of the resource."), ...pagingParameters("At most 200.") }),
   answers: answers("Listings and observations of the URL.", ListingExplanation, {
     400: "`invalid_filter`.",
@@ -143,6 +188,7 @@ export const explainOwn = {
   id: "explainOwnListings",
   summary: "The listings that pay the session's account, and why each declaration was or was not listed.",
   callers: "public",
+  cost: { cpuMillis: 10, bytesOut: 262_144, statements: 8 },
   query: Schema.Struct(pagingParameters("At most 200.")),
   answers: answers("Listings and observations of the account.", AccountExplanation, {
     400: "`invalid_filter`.",
@@ -157,6 +203,7 @@ export const move = {
   id: "moveListing",
   summary: "An operator removes, quarantines or restores a listing.",
   callers: "operators",
+  cost: { cpuMillis: 10, bytesOut: 4_096, statements: 8, rowsWritten: 16, rpcCalls: 1 },
   body: ActionRequest,
   answers: answers("Moved.", ActionResult, {
     400: "`invalid_request`.",
@@ -173,6 +220,7 @@ export const challenge = {
   id: "showRecipient",
   summary: "Binds a recipient to the caller's key, by a challenge that its account signs.",
   callers: "keyed",
+  cost: { cpuMillis: 10, bytesOut: 4_096, statements: 4, rowsWritten: 2, rpcCalls: 2 },
   body: ChallengeRequest,
   answers: answers("A challenge, or the binding.", ChallengeAnswer, {
     400: "`invalid_request`.",
@@ -186,8 +234,11 @@ export const look = {
   method: "POST",
   path: "/catalog/v1/look",
   id: "lookAtOrigin",
-  summary: "Probes an origin: lists the resources that it names as unverified, and probes its listings again.",
+  summary:
+    "Probes an origin: lists the resources that it names as unverified, carries out its signed moves, and " +
+    "probes its listings again.",
   callers: "keyed",
+  cost: { cpuMillis: 20, bytesOut: 65_536, statements: 16, rowsWritten: 16 },
   query: Schema.Struct({ origin: text("Such as https://api.example.com.") }),
   answers: answers("What was found.", ProbeRequested, {
     400: "`invalid_request`.",
@@ -229,6 +280,7 @@ const report = <Query extends Parameters>(
     id,
     summary,
     callers,
+    cost: { cpuMillis: 100, bytesOut: 131_072, statements: 8 },
     query,
     answers: answers("The report.", body, {
       ...(Object.keys(query.fields).length === 0

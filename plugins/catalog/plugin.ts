@@ -35,6 +35,7 @@ import { Execution } from "./ownership/Execution.ts"
 import { Hints, startHints } from "./ownership/Hints.ts"
 import { startForeignCatalogs } from "./ownership/foreignCatalogs.ts"
 import { OriginDocuments } from "./ownership/OriginDocuments.ts"
+import { OriginMoves } from "./ownership/OriginMoves.ts"
 import { OriginProbes } from "./ownership/OriginProbes.ts"
 import { Origins } from "./ownership/Origins.ts"
 import { PricedAssets } from "./ownership/PricedAssets.ts"
@@ -99,6 +100,7 @@ const layer = started.pipe(
   Layer.provideMerge(reading),
   Layer.provide(Observer.layer.pipe(Layer.provideMerge(Sightings.layer), Layer.provide(DeclarationValidator.layer))),
   Layer.provide(Layer.merge(OriginProbes.layer, Challenges.layer)),
+  Layer.provide(OriginMoves.layer.pipe(Layer.provide(Versions.layer))),
   Layer.provide(Layer.merge(writing, Origins.layer)),
   Layer.provide(OriginDocuments.layer),
   Layer.provide(Layer.mergeAll(Changes.layer, Hints.layer, PricedAssets.layer, Recipients.layer))

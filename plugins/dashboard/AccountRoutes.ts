@@ -11,7 +11,6 @@ import { Authentication } from "../../kernel/http/Authentication.ts"
 import { unlistedHost } from "../../kernel/http/hostValidation.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { temporarilyUnavailable } from "../../kernel/http/routeAnswers.ts"
-import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
 import { queryOf, readQuery } from "../../kernel/http/readQuery.ts"
 import { addRoutes, route } from "../../kernel/http/Route.ts"
@@ -23,8 +22,6 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 const bodyBytesMax = 8_192
-/** Challenges and answers per second from one address. */
-const asksPerSecond = 2
 
 const notFromPage = json(
   { error: "forbidden", message: "only a page of this origin may sign in or out" },
@@ -55,14 +52,10 @@ export const addAccountRoutes = Effect.gen(function* () {
   const callers = yield* Authentication
   const challenges = yield* AccountChallenges
   const sessions = yield* AccountSessions
-  const takeToken = makeRateLimit(asksPerSecond)
 
-  /** Decodes a page's request, within the rate limit of its address; otherwise the refusal. */
+  /** Decodes a page's request; otherwise the refusal. */
   const read = Effect.fnUntraced(function* <A>(request: Request, schema: Schema.Codec<A, unknown>, what: string) {
     if (!isFromPage(request)) return { refusal: notFromPage }
-    const wait = yield* takeToken(callers.sourceOf(request))
-    if (wait > 0)
-      return { refusal: json({ error: "rate_limited" }, { status: 429, headers: { "retry-after": String(wait) } }) }
     const body = yield* Effect.option(Effect.flatMap(readBody(request, bodyBytesMax), parseJson))
     const asked = Option.flatMap(body, Schema.decodeUnknownOption(schema))
     return Option.isNone(asked) ? { refusal: refused(what, 400) } : { asked: asked.value }

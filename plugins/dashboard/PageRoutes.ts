@@ -46,6 +46,9 @@ const pageRoute = (path: string, handler: Handler) =>
       method: "GET",
       path: path as HttpRouter.PathInput,
       exposure: "page",
+      callers: "public",
+      // A library's file is the largest.
+      cost: { cpuMillis: 5, bytesOut: path.startsWith("/dashboard/library") ? 2_097_152 : 131_072 },
       cors: path.startsWith("/dashboard") ? "own" : "allowed"
     },
     handler

@@ -10,6 +10,7 @@ import { json } from "../../kernel/http/httpMiddleware.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
+import { OperatorAuditLog } from "../../kernel/settlement/operators/OperatorAuditLog.ts"
 import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { isFromPage, isOverTls, Sessions } from "../../kernel/http/Sessions.ts"
 import * as routes from "./description.ts"
@@ -20,6 +21,8 @@ type Request = HttpServerRequest.HttpServerRequest
 const bodyBytesMax = 4_096
 /** Attempts per second from one address. */
 const guessesPerSecond = 2
+/** A key that signs in again and again has a row for each of these in the audit trail. */
+const hourMillis = 3_600_000
 
 const keyIn = (body: unknown): string | undefined => {
   const key = typeof body === "object" && body !== null ? (body as { readonly key?: unknown }).key : undefined
@@ -37,6 +40,7 @@ export const addSessionRoutes = Effect.gen(function* () {
   const keys = yield* Keys
   const sessions = yield* Sessions
   const { end } = yield* EndedSessions
+  const { recordOnce } = yield* OperatorAuditLog
   const takeToken = makeRateLimit(guessesPerSecond)
 
   const shown = (request: Request): typeof SessionShown.Type => {
@@ -60,11 +64,12 @@ export const addSessionRoutes = Effect.gen(function* () {
     const body = yield* Effect.option(Effect.flatMap(readBody(request, bodyBytesMax), parseJson))
     const key = keyIn(Option.getOrUndefined(body))
     if (key === undefined) return json({ error: "invalid_request", details: ["key: a string"] }, { status: 400 })
-    return Option.match(sessions.open(key, isOverTls(request)), {
-      onNone: () => notListed,
-      onSome: ({ cookie, session: { principal, role } }) =>
-        json({ role, principal } satisfies typeof SessionOpened.Type, { headers: { "set-cookie": cookie } })
-    })
+    const opened = sessions.open(key, isOverTls(request))
+    if (Option.isNone(opened)) return notListed
+    const { cookie, session } = opened.value
+    const { principal, role } = session
+    yield* recordOnce({ person: principal, via: "page", action: "sign in", subject: role, reason: "" }, hourMillis)
+    return json({ role, principal } satisfies typeof SessionOpened.Type, { headers: { "set-cookie": cookie } })
   })
 
   const signOut = Effect.fnUntraced(function* (request: Request) {

@@ -35,6 +35,7 @@ export const accountChallenge: Documented = {
   summary: "Creates a challenge for an account to sign.",
   cors: "own",
   callers: "public",
+  cost: { cpuMillis: 10, bytesOut: 4_096, statements: 2, rpcCalls: 2 },
   body: AccountAsked,
   answers: {
     200: { description: "The challenge.", body: AccountChallenged },
@@ -49,6 +50,7 @@ export const accountSignIn: Documented = {
   summary: "Signs in as an account by its signed challenge; each challenge opens one session.",
   cors: "own",
   callers: "public",
+  cost: { cpuMillis: 10, bytesOut: 4_096, statements: 6, rowsWritten: 4, rpcCalls: 2 },
   body: AccountAnswered,
   answers: {
     200: { description: "The session; the response sets its cookie.", body: AccountShown },
@@ -68,6 +70,7 @@ export const accountShown: Documented = {
   summary: "The account that this browser is signed in as.",
   cors: "own",
   callers: "public",
+  cost: { cpuMillis: 5, bytesOut: 4_096, statements: 2 },
   answers: {
     200: { description: "The session.", body: AccountShown },
     ...errors({ 503: "The database is unavailable." })
@@ -81,6 +84,7 @@ export const accountSignOut = {
   summary: "Signs out.",
   cors: "own",
   callers: "public",
+  cost: { cpuMillis: 5, bytesOut: 4_096, statements: 3, rowsWritten: 2 },
   query: Schema.Struct({
     everywhere: Schema.optionalKey(Schema.Literal("1").annotate({ description: "In every browser." }))
   }),
@@ -97,6 +101,7 @@ export const session: Documented = {
   summary: "This browser's session.",
   cors: "own",
   callers: "public",
+  cost: { cpuMillis: 5, bytesOut: 4_096 },
   answers: { 200: { description: "The session.", body: SessionShown } }
 }
 
@@ -108,6 +113,7 @@ export const signIn: Documented = {
   summary: "Signs in with a key.",
   cors: "own",
   callers: "public",
+  cost: { cpuMillis: 5, bytesOut: 4_096, statements: 2, rowsWritten: 3 },
   body: SessionAsked,
   answers: {
     200: { description: "The session; the response sets its cookie.", body: SessionOpened },
@@ -122,6 +128,7 @@ export const signOut: Documented = {
   summary: "Signs out: no copy of the session's cookie counts any more, on any replica.",
   cors: "own",
   callers: "public",
+  cost: { cpuMillis: 5, bytesOut: 4_096, statements: 2, rowsWritten: 2 },
   answers: {
     200: { description: "No session.", body: SessionClosed },
     ...errors({ 403: foreign, 503: "The database is unavailable: this replica alone refuses the cookie." })
@@ -135,6 +142,7 @@ export const about: Documented = {
   summary: "Identity and accepted payments of this facilitator.",
   cors: "own",
   callers: "public",
+  cost: { cpuMillis: 5, bytesOut: 4_096 },
   answers: { 200: { description: "Public facts.", body: About } }
 }
 
@@ -145,6 +153,7 @@ export const books: Documented = {
   summary: "Totals of the last twelve calendar months (UTC) by key and asset; also as CSV.",
   cors: "own",
   callers: "operators",
+  cost: { cpuMillis: 20, bytesOut: 65_536, statements: 2 },
   answers: {
     200: { description: "The newest month first.", body: MonthTotals },
     ...errors({ 401: needed, 503: "The database is unavailable." })
@@ -158,6 +167,7 @@ export const statement = {
   summary: "Every settlement of a calendar month (UTC), streamed: one JSON object a line, or CSV.",
   cors: "own",
   callers: "operators",
+  cost: { cpuMillis: 50, bytesOut: 1_048_576, statements: 4 },
   query: Schema.Struct({
     month: Schema.optionalKey(
       parameter({ pattern: /^20\d\d-(0[1-9]|1[0-2])$/, expected: "YYYY-MM" }, "`YYYY-MM`; required.")
@@ -188,6 +198,7 @@ export const standing: Documented = {
   summary: "Status: money in flight, settlement times, fees, channels, open settlements, plugins and actors.",
   cors: "own",
   callers: "operators",
+  cost: { cpuMillis: 10, bytesOut: 65_536, statements: 8 },
   answers: {
     200: { description: "The status.", body: FacilitatorStatus },
     ...errors({ 401: needed, 503: "The database is unavailable." })
@@ -201,6 +212,7 @@ export const life: Documented = {
   summary: "The timeline of one settlement.",
   cors: "own",
   callers: "operators",
+  cost: { cpuMillis: 10, bytesOut: 16_384, statements: 4 },
   inPath: Schema.Struct({ id: text("Its id, or the hash of any of its transactions.") }),
   answers: {
     200: { description: "The timeline.", body: SettlementHistory },
@@ -215,6 +227,7 @@ export const rotations: Documented = {
   summary: "Effects of rotating the sponsor's or the channels' keys: the sources are read, nothing changes.",
   cors: "own",
   callers: "operators",
+  cost: { cpuMillis: 10, bytesOut: 32_768, statements: 2 },
   answers: {
     200: { description: "Both plans.", body: Rotations },
     ...errors({
@@ -236,6 +249,7 @@ export const moves = {
   }),
   cors: "own",
   callers: "operators",
+  cost: { cpuMillis: 10, bytesOut: 262_144, statements: 2 },
   answers: {
     200: { description: "A hundred at most; 10,000 as CSV.", body: OperatorActionsPage },
     ...errors({ 400: "`move_refused`: no such id.", 401: needed, 503: "The database is unavailable." })
@@ -249,6 +263,7 @@ export const move: Documented = {
   summary: "Give a settlement up, resize the channels, change a limit, or rotate keys as planned.",
   cors: "own",
   callers: "operators",
+  cost: { cpuMillis: 20, bytesOut: 4_096, statements: 12, rowsWritten: 8 },
   body: OperatorAction,
   answers: {
     200: { description: "Done.", body: Schema.Struct({ done: Schema.Boolean }) },

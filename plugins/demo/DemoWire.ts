@@ -53,6 +53,7 @@ export const weatherRoute: Documented = {
   id: "demoWeather",
   summary: "Requests payment like any seller.",
   callers: "public",
+  cost: { cpuMillis: 5, bytesOut: 4_096 },
   answers: {
     402: {
       description: "The price.",
@@ -68,6 +69,7 @@ export const paymentRoute: Documented = {
   id: "demoPayment",
   summary: "Creates a buyer and a payment signed by it, in the form of /verify and /settle.",
   callers: "public",
+  cost: { cpuMillis: 60, bytesOut: 8_192, statements: 2, rpcCalls: 8 },
   answers: {
     200: { description: "The payment, and its `buyer`.", body: DemoPayment },
     ...errors({ 503: "Too many buyers are being created, or the ledger refuses." })

@@ -1,4 +1,4 @@
-// Settings of the embedded ledger: listening address, closing of ledgers, retention, and injected faults.
+// Settings of the embedded ledger: listening address, closing of ledgers, and injected faults.
 import { Context, Effect, Layer } from "effect"
 import { choice, flag, integer, list, origins, section, text } from "../../kernel/config/Setting.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
@@ -36,20 +36,6 @@ const ledger = section("local_ledger", "The embedded ledger.", {
     unit: "ms",
     doc: "Time that the contracts of one ledger may take before the rest waits; 0 is a quarter of the interval."
   }),
-  retention_ledgers: integer({
-    default: 17_280,
-    min: 8,
-    max: 1_000_000,
-    unit: "ledgers",
-    doc: "Ledgers that stay known."
-  }),
-  retention_transactions: integer({
-    default: 20_000,
-    min: 100,
-    max: 1_000_000,
-    doc: "Transactions that stay known; whole ledgers are forgotten beyond."
-  }),
-  transactions_per_ledger: integer({ default: 1_000, min: 1, max: 10_000, doc: "Transactions in one ledger at most." }),
   faults: list(Schema.String, {
     default: [],
     doc: "Faults to inject, such as `drop=0.1` or `rpc=getTransaction:503:0.2`."
@@ -66,9 +52,6 @@ export interface ConfigValues {
   readonly close: number | "manual"
   /** Milliseconds; absent: a quarter of the interval, and no bound for a ledger closed by hand. */
   readonly closeMillisMax: number | undefined
-  readonly retentionLedgers: number
-  readonly retentionTransactions: number
-  readonly transactionsPerLedgerMax: number
   readonly faults: ReadonlyArray<Partial<Faults>>
 }
 
@@ -79,9 +62,6 @@ export const configDefaults: ConfigValues = {
   httpsPort: 8_443,
   close: 1_000,
   closeMillisMax: undefined,
-  retentionLedgers: 17_280,
-  retentionTransactions: 20_000,
-  transactionsPerLedgerMax: 1_000,
   faults: []
 }
 
@@ -107,9 +87,6 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
         httpsPort: values.https ? values.https_port : undefined,
         close: values.close === "manual" ? "manual" : values.close_interval_ms,
         closeMillisMax: values.close === "manual" ? undefined : values.contract_time_ms || undefined,
-        retentionLedgers: values.retention_ledgers,
-        retentionTransactions: values.retention_transactions,
-        transactionsPerLedgerMax: values.transactions_per_ledger,
         faults
       })
     })

@@ -7,9 +7,32 @@ import { horizonLedgers } from "./node/horizon.ts"
 import { SNAPSHOTS_MAX } from "./node/Snapshots.ts"
 import type { LocalLedger } from "./LocalLedger.ts"
 import { errorResponse, isNotification, type RpcResponse } from "./rpc/jsonRpc.ts"
-import { dumpState } from "./rpc/dumpState.ts"
 import { RpcCode } from "./rpc/RpcError.ts"
-import { viewOf } from "./rpc/View.ts"
+import { viewOf, type View } from "./rpc/View.ts"
+import { EntryType } from "./engine/xdr/types.ts"
+import { keyOfEntry } from "./engine/state/LedgerKeys.ts"
+import { toHex } from "./node/text.ts"
+import { entryItem } from "./rpc/getLedgerEntries.ts"
+
+/**
+ * The whole state as text, one line of JSON each: first the ledger's number and hash, then every entry as
+ * `getLedgerEntries` has it, in the order of its key, so that two dumps can be compared line by line. Contract entries
+ * include the last ledger they live in.
+ */
+const dumpState = ({ latest, ledger, network, store }: View): string => {
+  const items = [...store.entries()]
+    .filter(({ data }) => data.type !== EntryType.ttl)
+    .map((entry) => entryItem(ledger, store, keyOfEntry(entry), entry))
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+  const head = {
+    passphrase: network.passphrase,
+    ledger: latest.sequence,
+    closeTime: latest.closeTime.toString(),
+    hash: toHex(latest.hash),
+    entries: items.length
+  }
+  return [head, ...items].map((line) => `${JSON.stringify(line)}\n`).join("")
+}
 
 /** A request body may have this many bytes. */
 export const BODY_BYTES_MAX = 512 * 1_024

@@ -12,9 +12,6 @@ export const ledgerLayer = (config: ConfigValues, folder: string) =>
   LocalLedger.layer(
     {
       close: config.close,
-      retentionLedgers: config.retentionLedgers,
-      retentionTransactions: config.retentionTransactions,
-      transactionsPerLedgerMax: config.transactionsPerLedgerMax,
       faults: config.faults,
       ...(config.closeMillisMax === undefined ? {} : { closeMillisMax: config.closeMillisMax })
     },

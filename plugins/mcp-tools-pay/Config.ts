@@ -38,13 +38,6 @@ const budgetSection = section(
         "How long an identical call still gets the paid content without paying, after its host has acknowledged " +
         "it by another request. Until then there is no time limit."
     }),
-    replay_bytes_max: integer({
-      default: 268_435_456,
-      min: 1_048_576,
-      max: 4_294_967_296,
-      unit: "bytes",
-      doc: "Space for that content; if it is full, the seller is asked for the content again with the same payment."
-    }),
     keep_days: integer({
       default: 400,
       min: 3,
@@ -119,8 +112,8 @@ export interface ConfigValues {
   /** Undefined: no payments by `batch-settlement`. */
   readonly batch: BatchPayments | undefined
   readonly store: "memory" | "file" | "postgres"
-  /** How long a result is replayed after its acknowledgement, and the characters of all kept results. */
-  readonly replay: { readonly windowMillis: number; readonly lengthsMax: number }
+  /** How long a result is replayed after its acknowledgement. */
+  readonly replayMillis: number
   /** How long a shared store keeps ended payments. */
   readonly keepMillis: number
   readonly paymentsKeyEnv: string
@@ -176,7 +169,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
                 refundIdleMillis: batch.refund_idle_seconds * 1_000
               },
         store: budget.store,
-        replay: { windowMillis: budget.replay_seconds * 1_000, lengthsMax: budget.replay_bytes_max },
+        replayMillis: budget.replay_seconds * 1_000,
         keepMillis: budget.keep_days * 86_400_000,
         paymentsKeyEnv: budget.payments_key_env,
         perCall: budget.max_per_call,

@@ -12,6 +12,7 @@ import { declared } from "./Config.ts"
 
 export { RunningBudget }
 export type { Ended } from "./channel/endChannel.ts"
+export type { OwnerStep, SpendingState } from "./account/spendingAccount.ts"
 
 const paying = loaded(() => import("./payForAgents.ts"))
 
@@ -29,6 +30,7 @@ export const plugin = define({
 
 /** Operator commands for the payments of agents. The first command loads them. */
 export const administration = Effect.promise(async () => ({
+  ...(await import("./account/spendingAccount.ts")),
   ...(await import("./budget/administration.ts")),
   ...(await import("./channel/endChannel.ts")),
   ...(await import("./policy/administration.ts"))

@@ -1,6 +1,7 @@
 // The settings of the agent tool server: its facilitator, its transport, its callers, its signer, and its network
 // limits. The names are the specification's (S302–S305). Contradicting settings stop the startup. Of the network
 // sections we only read which networks are enabled; the sections belong to the plugin that pays.
+import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { networksSection } from "../../kernel/config/Network.ts"
 import { networkSecuritySection } from "../../kernel/config/NetworkSecurity.ts"
@@ -61,13 +62,6 @@ const httpSection = section("http", "The listener of the agent tools.", {
     max: 10_000,
     doc: "Maximum sessions of one key or, without keys, of one address. Another one ends the oldest idle one."
   }),
-  session_idle_minutes: integer({
-    default: 60,
-    min: 1,
-    max: 1_440,
-    unit: "minutes",
-    doc: "A session not used for this long ends; one that was never used, after a minute."
-  }),
   calls_per_second: integer({
     default: 200,
     min: 0,
@@ -96,6 +90,11 @@ const signerSection = section("signer", "The signer that pays for agents.", {
   keystore_key_env: text({
     default: "TOOLS_KEYSTORE_KEY",
     doc: "encrypted-key: environment variable with the keystore's 32-byte key, hex or base64."
+  }),
+  account: optionalText({
+    doc:
+      "The spending account (C…) that pays, if tollkeeper agent account created one for this signer's key. Absent: " +
+      "the signer's own account pays."
   })
 })
 
@@ -115,27 +114,6 @@ const answersSection = section("answers", "How much of an answer fits in one mes
     max: 1_073_741_824,
     unit: "bytes",
     doc: "Maximum size of one message over HTTP or SSE."
-  }),
-  page_bytes_max: integer({
-    default: 1_048_576,
-    min: 4_096,
-    max: 8_388_608,
-    unit: "bytes",
-    doc: "Maximum size of one page of a longer answer."
-  }),
-  pages_seconds: integer({
-    default: 600,
-    min: 10,
-    max: 86_400,
-    unit: "s",
-    doc: "How long the pages of an answer are kept; an identical paid call recreates them."
-  }),
-  pages_bytes_max: integer({
-    default: 134_217_728,
-    min: 1_048_576,
-    max: 4_294_967_296,
-    unit: "bytes",
-    doc: "Memory for pages; the oldest answer is evicted first."
   })
 })
 
@@ -155,7 +133,6 @@ export interface HttpValues {
   readonly allowedOrigins: ReadonlyArray<string>
   readonly sessionsMax: number
   readonly sessionsPerCallerMax: number
-  readonly sessionIdleMillis: number
   readonly callsPerSecond: number
 }
 
@@ -165,6 +142,7 @@ interface AnswerValues {
   readonly stdioBytesMax: number
   readonly httpBytesMax: number
   readonly pageBytesMax: number
+  /** How long pages are kept, and their total length; the oldest answer is evicted first. */
   readonly pagesMillis: number
   readonly pagesLengthMax: number
 }
@@ -185,6 +163,7 @@ interface SignerValues {
   readonly externalTokenEnv: string
   readonly keystoreFile: string
   readonly keystoreKeyEnv: string
+  readonly account: string | undefined
 }
 
 export interface ConfigValues {
@@ -270,13 +249,16 @@ const readSigner = Effect.fnUntraced(function* (
     return yield* refuse("signer.external_url", "an https URL is required")
   if (signer.mode === "encrypted-key" && signer.keystore_file === "")
     return yield* refuse("signer.keystore_file", "a keystore is required")
+  if (signer.account !== undefined && !StrKey.isValidContract(signer.account))
+    return yield* refuse("signer.account", "a contract account (C…) is required")
   return {
     mode: signer.mode,
     secretEnv: signer.secret_env,
     externalUrl: signer.external_url,
     externalTokenEnv: signer.external_token_env,
     keystoreFile: signer.keystore_file,
-    keystoreKeyEnv: signer.keystore_key_env
+    keystoreKeyEnv: signer.keystore_key_env,
+    account: signer.account
   }
 })
 
@@ -288,16 +270,15 @@ const readHttp = (http: SectionValues<typeof httpSection>): HttpValues => ({
   allowedOrigins: http.allowed_origins.map((origin) => origin.toLowerCase()),
   sessionsMax: http.sessions_max,
   sessionsPerCallerMax: http.sessions_per_caller_max,
-  sessionIdleMillis: http.session_idle_minutes * 60_000,
   callsPerSecond: http.calls_per_second
 })
 
 const readAnswers = (answers: SectionValues<typeof answersSection>): AnswerValues => ({
   stdioBytesMax: answers.stdio_bytes_max,
   httpBytesMax: answers.http_bytes_max,
-  pageBytesMax: Math.min(answers.page_bytes_max, answers.stdio_bytes_max / 2, answers.http_bytes_max / 2),
-  pagesMillis: answers.pages_seconds * 1_000,
-  pagesLengthMax: answers.pages_bytes_max
+  pageBytesMax: Math.min(1_048_576, answers.stdio_bytes_max / 2, answers.http_bytes_max / 2),
+  pagesMillis: 600_000,
+  pagesLengthMax: 134_217_728
 })
 
 /** The sections that the plugin declares. */

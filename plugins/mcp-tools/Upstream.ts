@@ -4,6 +4,7 @@
 // share a server take turns, and one never has more than half, so that its searches delay no other agent. Answers are
 // JSON of bounded depth. No state is kept between two requests: no cookie, no connection, no answer.
 import { Context, Effect, Layer, Option } from "effect"
+import { BoundedMap } from "../../kernel/cache/BoundedMap.ts"
 import { FairScheduler } from "../../kernel/effect/FairScheduler.ts"
 import { type JsonParseError, parseJson } from "../../kernel/http/BoundedJson.ts"
 import {
@@ -88,10 +89,37 @@ const makeTurnstiles = (make: () => Turnstile) => {
     )
 }
 
+/** A seller that could not be reached ranks last in searches for this time, or until it is reached. */
+const failingMillis = 300_000
+const failingMax = 1_000
+
+/** Remembers the origins of sellers that could not be reached. */
+const makeFailing = () => {
+  const failed = new BoundedMap<string, number>(failingMax)
+  const watch = <R>(url: URL, effect: Effect.Effect<FetchAnswer, FetchRefused, R>) =>
+    Effect.tapError(
+      Effect.tap(effect, () => Effect.sync(() => void failed.delete(url.origin))),
+      ({ reason }) =>
+        reason === "timeout" || reason === "unreachable" || reason === "unresolved"
+          ? Effect.map(monotonicMillis, (now) => void failed.set(url.origin, now))
+          : Effect.void
+    )
+  const failing = Effect.map(monotonicMillis, (now) => (url: string) => {
+    const at = failed.get(URL.parse(url)?.origin ?? "")
+    return at !== undefined && now - at < failingMillis
+  })
+  return { failing, watch }
+}
+
 /** All outgoing requests of the process share the connections. */
-export class Upstreams extends Context.Service<Upstreams, { readonly within: (reach: Reach) => Upstream }>()(
-  "tollkeeper/mcp-tools/Upstreams"
-) {
+export class Upstreams extends Context.Service<
+  Upstreams,
+  {
+    readonly within: (reach: Reach) => Upstream
+    /** Whether the seller at an address could not be reached within the last minutes. */
+    readonly failing: Effect.Effect<(url: string) => boolean>
+  }
+>()("tollkeeper/mcp-tools/Upstreams") {
   static readonly layer = Layer.effect(
     Upstreams,
     Effect.gen(function* () {
@@ -104,6 +132,7 @@ export class Upstreams extends Context.Service<Upstreams, { readonly within: (re
       const ofOrigin = makeTurnstiles(() => turnstile(Math.max(1, Math.floor(strangersMax / 2))))
       const inTurn = <A>(effect: Effect.Effect<A, FetchRefused>, url: URL, { isStranger }: Reach) =>
         isStranger ? ofOrigin(url.host, ofStrangers(ofAll(effect))) : ofAll(effect)
+      const { failing, watch } = makeFailing()
       const bounds = { depthMax: caps.jsonDepthMax, valuesMax: jsonValuesMax }
       const fetchWithin =
         (reach: Reach): Upstream["fetch"] =>
@@ -113,7 +142,8 @@ export class Upstreams extends Context.Service<Upstreams, { readonly within: (re
           return Effect.flatMap(monotonicMillis, (begun) => {
             const fetched = Effect.flatMap(monotonicMillis, (now) => {
               const partMillis = keepsPart ? partShare * timeoutMillis - (now - begun) : undefined
-              return safeFetch(url, { ...request, partMillis }, policy)
+              const sent = safeFetch(url, { ...request, partMillis }, policy)
+              return reach.isStranger ? watch(url, sent) : sent
             })
             return inTurn(Effect.provideService(fetched, Outbound, outbound), url, reach)
           }).pipe(
@@ -122,6 +152,7 @@ export class Upstreams extends Context.Service<Upstreams, { readonly within: (re
           )
         }
       return Upstreams.of({
+        failing,
         within: (reach) => ({
           fetch: fetchWithin(reach),
           parse: (bytes) => parseJson(bytes, bounds),

@@ -2,15 +2,21 @@
 // sellers, the server's settings, and the types of tools and their errors.
 import { contract } from "../../kernel/contract/Contract.ts"
 import { AdmissionControl } from "./server/AdmissionControl.ts"
-import { canonicalOrigin, hostOf } from "./canonicalOrigin.ts"
+import { canonicalOrigin, hostOf, isCanonicalUrl } from "./canonicalOrigin.ts"
 import { Config } from "./Config.ts"
 import { DiscoveryClient } from "./discovery/DiscoveryClient.ts"
-import type { CanonicalResource } from "./discovery/DiscoveryWire.ts"
+import { type CanonicalResource, identityOf } from "./discovery/DiscoveryWire.ts"
+import {
+  type DeclaredInput,
+  inputLine,
+  readBodySchema,
+  readDeclaration,
+  readInputSchema
+} from "./discovery/declaredInput.ts"
 import { ReferenceInput, readReference, VersionHashInput } from "./discovery/getResource.ts"
 import { Wrapping } from "./discovery/wrapResource.ts"
 import { inexactIn, membersOf, textAt } from "./exactJson.ts"
 import { inert, isWord, quoted } from "./inert.ts"
-import { listedIdentity } from "./discovery/listedIdentity.ts"
 import { encodeReference, type Identity } from "./Reference.ts"
 import { spelled } from "./spelled.ts"
 import { findStringified, stringifiedError } from "./stringified.ts"
@@ -19,12 +25,31 @@ import { toolError, fetchError, type ToolErrorCode, retryableError, ToolError } 
 import { Tools } from "./Tools.ts"
 import { unitsOf } from "./unitsOf.ts"
 import { type Upstream, Upstreams } from "./Upstream.ts"
+import { Effect } from "effect"
+
+/**
+ * The identity of a resolved listing in its canonical spelling, for tools that act on it. If the listing's address is
+ * spelled differently from the dialed and verified address, it is refused. Otherwise the agent and the operator's
+ * rules would decide about an address that differs from the dialed one.
+ */
+const listedIdentity = (resource: CanonicalResource): Effect.Effect<Identity, ToolError> => {
+  const identity = identityOf(resource)
+  return identity !== undefined && isCanonicalUrl(identity.url)
+    ? Effect.succeed(identity)
+    : Effect.fail(
+        toolError(
+          "UPSTREAM_PROTOCOL_ERROR",
+          "the facilitator lists this resource under an address that is not in canonical form"
+        )
+      )
+}
 
 export {
   AdmissionControl as Admission,
   type CanonicalResource,
   type Caller,
   canonicalOrigin,
+  type DeclaredInput,
   defineTool,
   DiscoveryClient,
   encodeReference,
@@ -36,7 +61,11 @@ export {
   type Identity,
   inert,
   inexactIn,
+  inputLine,
   membersOf,
+  readBodySchema,
+  readDeclaration,
+  readInputSchema,
   textAt,
   type InputNeeded,
   isWord,

@@ -15,13 +15,37 @@ import { Acknowledgements } from "./server/Acknowledgements.ts"
 import { AdmissionControl } from "./server/AdmissionControl.ts"
 import { Calls } from "./server/Calls.ts"
 import { McpServers } from "./server/McpServers.ts"
-import { serveHttp } from "./server/serveHttp.ts"
 import { Pages } from "./server/Pages.ts"
 import { Sessions } from "./server/Sessions.ts"
 import { Stateless } from "./server/Stateless.ts"
 import { serveStdio } from "./server/StdioTransport.ts"
 import { Tools } from "./Tools.ts"
 import { Upstreams } from "./Upstream.ts"
+import { ListenAt } from "../../kernel/http/ListenAt.ts"
+import { addHealthRoutes } from "./server/healthRoutes.ts"
+import { addSseRoutes } from "./server/sseRoutes.ts"
+import { addMetadataRoutes, addStreamableRoutes } from "./server/streamableRoutes.ts"
+
+/** The HTTP transports and the health routes on one port. The port opens once every plugin has started. */
+const serveHttp = Effect.fnUntraced(function* (before: Effect.Effect<void, SettingsRefused>) {
+  const { http } = yield* Config
+  const { host } = yield* AdmissionControl
+  const { stopped } = yield* Calls
+  const { closeAll } = yield* Sessions
+  const { close } = yield* Stateless
+  yield* addMetadataRoutes
+  yield* addStreamableRoutes
+  yield* addSseRoutes
+  yield* addHealthRoutes
+  yield* (yield* ListenAt).choose({
+    at: { host, port: http.port },
+    allowedOrigins: http.allowedOrigins,
+    begins: before,
+    // Open calls are answered with their result or the request to repeat them. Idle streams are closed, since they
+    // would never end otherwise.
+    closing: Effect.andThen(stopped, Effect.andThen(closeAll, close))
+  })
+})
 
 /** A signer without a plugin that pays is a mistake in the profile; checked after every plugin has started. */
 const requirePayer = Effect.gen(function* () {

@@ -11,7 +11,6 @@ import { Authentication } from "../../kernel/http/Authentication.ts"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import type { Principal } from "../../kernel/http/Principal.ts"
-import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
 import { addRoutes, type Documented, route } from "../../kernel/http/Route.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
@@ -96,18 +95,14 @@ const about = { tag: "prepare", about: "Prepares the bytes that a payer signs, f
 
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { isPublic, perSecond } = yield* Config
-    const takeToken = makeRateLimit(perSecond)
+    const { isPublic } = yield* Config
     const callerOf = yield* makeCaller
     const answer = yield* makeAnswer
     const prepare = Effect.fnUntraced(function* (request: Request) {
       const caller = callerOf(request)
       if (Option.isNone(caller))
         return fault(401, "unauthorized", "a listed bearer key is required", { "www-authenticate": "Bearer" })
-      const wait = yield* takeToken(caller.value.source)
-      return wait > 0
-        ? fault(429, "rate_limited", "too many requests", { "retry-after": String(wait) })
-        : yield* answer(request, caller.value)
+      return yield* answer(request, caller.value)
     })
     const callers: Documented["callers"] = isPublic ? "public" : "keyed"
     yield* addRoutes(about, [route({ ...prepareRoute, callers }, prepare)])

@@ -73,6 +73,7 @@ export const prepareRoute = {
   id: "prepare",
   summary:
     "Prepares the bytes that a payer signs for a seller's terms. Build the same bytes and compare before signing.",
+  cost: { cpuMillis: 20, bytesOut: 16_384, statements: 4, rpcCalls: 6 },
   body: PrepareRequest,
   answers: {
     200: { description: "Envelope, authorization, bytes to sign, expiry and fees.", body: PrepareAnswer },

@@ -9,7 +9,7 @@ import { LedgerRpc, type SimulationAnswer } from "../../kernel/ledger/LedgerRpc.
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { explainRefused, explainRestore } from "../../kernel/payment/readSimulation.ts"
 import { isRefusal, type Refusal, refusal } from "../../kernel/payment/Refusal.ts"
-import { type Scheme, Schemes } from "../../kernel/payment/Scheme.ts"
+import { cannotPrepare, Schemes } from "../../kernel/payment/Scheme.ts"
 import { type Unsigned, unsignedEnvelope, type UnsignedOrder } from "../../kernel/payment/Unsigned.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
@@ -105,13 +105,12 @@ export const preparePayment = Effect.fn("prepare.preparePayment")(function* (
   network: string
 ) {
   const { requirements } = payment
-  const found = Option.flatMap((yield* Schemes).find(requirements.scheme), ({ unsigned }: Scheme) =>
-    Option.fromUndefinedOr(unsigned)
-  )
-  if (Option.isNone(found))
-    return refusal("unsupported_scheme", "this facilitator cannot prepare payments of this scheme")
+  const scheme = (yield* Schemes).find(requirements.scheme)
   const { at, order } = yield* makeOrder(payer, choices, requirements.maxTimeoutSeconds)
-  const unsigned = yield* found.value(payment, order)
+  const unsigned = yield* Option.match(scheme, {
+    onNone: () => cannotPrepare(payment, order),
+    onSome: (known) => known.unsigned(payment, order)
+  })
   if (isRefusal(unsigned)) return unsigned
   const settings = yield* Network
   const simulated = yield* (yield* LedgerRpc).simulate(unsignedEnvelope(unsigned.invoked, []))

@@ -1,7 +1,7 @@
 // Settings of receipts. Secrets are in environment variables, or in the files that their `_FILE` variants name, never
 // in the profile; `keys/readSecrets.ts` reads them.
 import { Context, Effect, Layer, Schema } from "effect"
-import { entry, flag, list, section, text } from "../../kernel/config/Setting.ts"
+import { entry, flag, integer, list, section, text } from "../../kernel/config/Setting.ts"
 import { optionalRemoteSigner, remoteSignerIssue, type RemoteSignerValues } from "../../kernel/config/RemoteSigner.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
@@ -42,6 +42,16 @@ const receipts = section("receipts", "Signed receipts of settled payments, and t
   copies: list(Schema.String, {
     default: [],
     doc: "Addresses of published copies of the log, as HOST/log is: one with more, or another tree, stops signing."
+  }),
+  anchor: flag({
+    default: false,
+    doc: "Put the hash of a checkpoint on the ledger, in the memo of a sponsor's transaction, at most once an hour."
+  }),
+  checkpoint_seconds: integer({
+    min: 1,
+    max: 43_200,
+    default: 3_600,
+    doc: "Maximum age of the newest checkpoint; an idle log signs a new one. Verifiers refuse one older than a day."
   })
 })
 
@@ -62,6 +72,10 @@ export interface ConfigValues {
   readonly witnesses: ReadonlyArray<{ readonly url: string; readonly key: string }>
   /** Addresses of published copies of the log. */
   readonly copies: ReadonlyArray<string>
+  /** Whether checkpoints are anchored on the ledger. */
+  readonly isAnchored: boolean
+  /** Maximum age of the newest checkpoint. */
+  readonly checkpointSeconds: number
 }
 
 const isWebAddress = (url: string): boolean => /^https?:\/\//.test(url) && URL.canParse(url)
@@ -105,7 +119,9 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
         logSigner: values.log_signer && { ...values.log_signer, secret: settings.secret },
         attestationSecretEnv: values.attestation ? values.attestation_secret_env : undefined,
         witnesses: values.witnesses,
-        copies: values.copies
+        copies: values.copies,
+        isAnchored: values.anchor,
+        checkpointSeconds: values.checkpoint_seconds
       })
     })
   )

@@ -1,22 +1,16 @@
 // The public routes of the log (C2SP tlog-tiles): checkpoints, tiles, entries, epochs. The content behind a tile's URL
 // never changes, so caches may keep it indefinitely. A part that does not exist yet gets 404.
 import { Effect, Option } from "effect"
-import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { Authentication } from "../../kernel/http/Authentication.ts"
+import { HttpRouter, HttpServerResponse } from "effect/http"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { temporarilyUnavailable } from "../../kernel/http/routeAnswers.ts"
-import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { addRoutes, route } from "../../kernel/http/Route.ts"
 import * as routes from "./description.ts"
 import { Checkpoints } from "./log/Checkpoints.ts"
 import { concat, tileWidth } from "./log/merkle.ts"
 import { Tree } from "./log/Tree.ts"
 
-type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
-
-/** Maximum log reads per second and caller: an auditor reads a hundred thousand leaves in seconds. */
-const readsPerSecond = 100
 
 const unknown = json({ error: "not_found", message: "the log has no such part" }, { status: 404 })
 
@@ -57,26 +51,16 @@ const bundleOf = (entries: ReadonlyArray<Uint8Array>): Uint8Array =>
 type Params = Readonly<Record<string, string | undefined>>
 type Read<E> = (params: Params) => Effect.Effect<Response, E>
 
-/** Wraps a handler in its caller's rate limit. */
-const makeReading = Effect.gen(function* () {
-  const callers = yield* Authentication
-  const takeToken = makeRateLimit(readsPerSecond)
-  return <E>(read: Read<E>) =>
-    (request: Request) =>
-      Effect.gen(function* () {
-        const wait = yield* takeToken(callers.sourceOf(request))
-        if (wait > 0) return json({ error: "rate_limited" }, { status: 429, headers: { "retry-after": String(wait) } })
-        const params = yield* HttpRouter.params
-        return yield* Effect.catch(read(params), (error) =>
-          Effect.as(Effect.logWarning("the log could not be read", error), temporarilyUnavailable)
-        )
-      })
-})
+const reading = <E>(read: Read<E>) =>
+  Effect.flatMap(HttpRouter.params, (params) =>
+    Effect.catch(read(params), (error) =>
+      Effect.as(Effect.logWarning("the log could not be read", error), temporarilyUnavailable)
+    )
+  )
 
 export const addLogRoutes = Effect.gen(function* () {
   const checkpoints = yield* Checkpoints
   const tree = yield* Tree
-  const reading = yield* makeReading
 
   const inEpoch = <E>(params: Params, read: (epoch: number) => Effect.Effect<Response, E>) =>
     Effect.flatMap(checkpoints.epochOf(params["epoch"] ?? ""), (epoch) =>

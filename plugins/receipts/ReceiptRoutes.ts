@@ -13,7 +13,6 @@ import { parseJson } from "../../kernel/http/BoundedJson.ts"
 import { unlistedHost } from "../../kernel/http/hostValidation.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { temporarilyUnavailable, unauthorized } from "../../kernel/http/routeAnswers.ts"
-import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
 import { queryOf, readQuery } from "../../kernel/http/readQuery.ts"
 import { makeRendered } from "../../kernel/http/rendered.ts"
@@ -24,6 +23,7 @@ import type { Attestation, ReceiptAnswer } from "./contract.ts"
 import * as routes from "./description.ts"
 import { ChallengeAnswered, ChallengeAsked } from "./ReceiptWire.ts"
 import { type KeyOfHistory, ReceiptKeys } from "./keys/ReceiptKeys.ts"
+import { Anchors } from "./log/Anchors.ts"
 import { Checkpoints } from "./log/Checkpoints.ts"
 import { Receipts } from "./Receipts.ts"
 
@@ -31,9 +31,6 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 const bodyBytesMax = 8_192
-/** Reads and challenges per caller and second. At this rate a seller reads a day's receipts in minutes. */
-const readsPerSecond = 50
-const challengesPerSecond = 5
 /** Maximum outcomes returned for one transaction; there are rarely two. */
 const outcomesMax = 20
 
@@ -43,8 +40,6 @@ const unknown = json(
 )
 const invalid = (message: string) => json({ error: "invalid_request", message }, { status: 400 })
 const forbidden = (message: string) => json({ error: "forbidden", message }, { status: 403 })
-const limited = (wait: number) =>
-  json({ error: "rate_limited" }, { status: 429, headers: { "retry-after": String(wait) } })
 
 interface LeafRow {
   readonly epoch: number
@@ -67,19 +62,35 @@ const mayRead = ({ pay_to, payer, principal }: LeafRow, reader: Reader): boolean
 const kidOf = (jws: string): string =>
   JSON.parse(Result.getOrThrow(Base64Url.decodeString(jws.slice(0, jws.indexOf("."))))).kid
 
+/** The channels that a receipt's claim lists. */
+const channelsOf = (jws: string): ReadonlyArray<string> =>
+  Object.keys(JSON.parse(Result.getOrThrow(Base64Url.decodeString(jws.split(".")[1]!))).totals ?? {})
+
 const makeReading = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const checkpoints = yield* Checkpoints
   const receipts = yield* Receipts
   const network = encodeNetwork((yield* Network).id, "stellar")
 
+  /** Whether an account has opened one of these channels. */
+  const hasOpened = (channels: ReadonlyArray<string>, { account }: { readonly account: string }) =>
+    channels.length === 0
+      ? Effect.succeed(false)
+      : Effect.map(
+          sql`select 1 from receipts_channels where payer = ${account} and channel in (select decode(value, 'hex')
+            from jsonb_array_elements_text(${JSON.stringify(channels)}::jsonb) as g (value)) limit 1`,
+          ({ length }) => length > 0
+        )
+
   return Effect.fnUntraced(function* (transaction: string, withProof: boolean, reader: Reader) {
     const rows = yield* sql<LeafRow>`select epoch, index, entry, salt, record, principal, payer, pay_to
       from receipts_leaves where transaction = decode(${transaction}, 'hex')
       order by epoch, index limit ${outcomesMax}`
-    const own = rows.filter((row) => mayRead(row, reader))
-    if (own.length === 0) return unknown
+    if (rows.length === 0) return unknown
     const receipt = Option.getOrUndefined(yield* receipts.stored({ network, transaction }))
+    const isBuyer = receipt !== undefined && "account" in reader && (yield* hasOpened(channelsOf(receipt.jws), reader))
+    const own = rows.filter((row) => isBuyer || mayRead(row, reader))
+    if (own.length === 0) return unknown
     const kid = receipt && kidOf(receipt.jws)
     const outcomes = yield* Effect.forEach(own, ({ entry, epoch, index, record, salt }) =>
       Effect.map(
@@ -118,8 +129,6 @@ export const addReceiptRoutes = Effect.gen(function* () {
   const callers = yield* Authentication
   const challenges = yield* AccountChallenges
   const read = yield* makeReading
-  const takeRead = makeRateLimit(readsPerSecond)
-  const takeChallenge = makeRateLimit(challengesPerSecond)
 
   const decoded = <A>(request: Request, schema: Schema.Codec<A, unknown>) =>
     Effect.map(
@@ -130,8 +139,6 @@ export const addReceiptRoutes = Effect.gen(function* () {
   const byPrincipal = Effect.fnUntraced(function* (request: Request) {
     const caller = callers.authenticate(request)
     if (Option.isNone(caller)) return unauthorized
-    const wait = yield* takeRead(caller.value.source)
-    if (wait > 0) return limited(wait)
     const { transaction, withProof } = yield* askedOf(request)
     if (transaction === undefined) return invalid("a transaction is 64 hex digits")
     // All keyless callers share one principal: each of them could read the payments of all.
@@ -140,8 +147,6 @@ export const addReceiptRoutes = Effect.gen(function* () {
   })
 
   const challenge = Effect.fnUntraced(function* (request: Request) {
-    const wait = yield* takeChallenge(callers.sourceOf(request))
-    if (wait > 0) return limited(wait)
     const asked = yield* decoded(request, ChallengeAsked)
     if (Option.isNone(asked)) return invalid("account: the account (G… or C…) of payer or payTo")
     const host = callers.challengeHost(request)
@@ -157,8 +162,6 @@ export const addReceiptRoutes = Effect.gen(function* () {
   })
 
   const byAccount = Effect.fnUntraced(function* (request: Request) {
-    const wait = yield* takeChallenge(callers.sourceOf(request))
-    if (wait > 0) return limited(wait)
     const { transaction, withProof } = yield* askedOf(request)
     if (transaction === undefined) return invalid("a transaction is 64 hex digits")
     const asked = yield* decoded(request, ChallengeAnswered)
@@ -199,7 +202,12 @@ const spans = (history: ReadonlyArray<KeyOfHistory>): ReadonlyArray<KeyOfHistory
  * The DID document of a host: every key that ever signed, with its times in seconds, and the time from which each
  * checkpoint has the root of the payment map.
  */
-export const didDocument = (host: string, all: ReadonlyArray<KeyOfHistory>, mapSince?: number) => {
+export const didDocument = (
+  host: string,
+  all: ReadonlyArray<KeyOfHistory>,
+  mapSince?: number,
+  anchor?: ReturnType<Anchors["Service"]["newest"]>
+) => {
   const [did, history] = [didOf(host), spans(all)]
   return {
     "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"],
@@ -218,7 +226,8 @@ export const didDocument = (host: string, all: ReadonlyArray<KeyOfHistory>, mapS
         id: `${did}#log`,
         type: "TransparencyLog",
         serviceEndpoint: `https://${host}/log`,
-        ...(mapSince === undefined ? {} : { mapSince })
+        ...(mapSince === undefined ? {} : { mapSince }),
+        ...(anchor === undefined ? {} : { anchor })
       }
     ]
   }
@@ -227,6 +236,7 @@ export const didDocument = (host: string, all: ReadonlyArray<KeyOfHistory>, mapS
 export const addDidRoute = Effect.gen(function* () {
   const { history } = yield* ReceiptKeys
   const { mapSince } = yield* Checkpoints
+  const { newest } = yield* Anchors
   const host = (yield* Config).host ?? ""
   // `max-age` is shorter than the time between a key's announcement and its first signature.
   const rendered = makeRendered(yield* Crypto, {
@@ -234,6 +244,6 @@ export const addDidRoute = Effect.gen(function* () {
     headers: { "access-control-allow-origin": "*", "cache-control": "public, max-age=20" }
   })
   const answer: Handler = (request) =>
-    Effect.sync(() => rendered(request, JSON.stringify(didDocument(host, history(), mapSince()))))
+    Effect.sync(() => rendered(request, JSON.stringify(didDocument(host, history(), mapSince(), newest()))))
   yield* addRoutes(routes.group, [route(routes.did, answer)])
 })

@@ -41,6 +41,11 @@ interface ReceiptRow {
   readonly attestation: string | null
 }
 
+interface StoredRow extends ReceiptRow {
+  readonly transaction: Uint8Array
+  readonly network: string
+}
+
 const toReceipt = ({ attestation, jws }: ReceiptRow): Receipt => ({ jws, attestation: attestation ?? undefined })
 
 /** Fails while another replica may still make the receipt; undefined afterwards. */
@@ -76,9 +81,11 @@ export class Receipts extends Context.Service<
     ) => Effect.Effect<Option.Option<Receipt>, SqlError.SqlError | KeyUnavailable>
     /**
      * In the caller's transaction: stores the receipts that are not stored yet, and returns the stored ones in the
-     * given order.
+     * given order; undefined if an operator has erased one.
      */
-    readonly store: (receipts: ReadonlyArray<Place & { readonly receipt: Receipt }>) => Sql<ReadonlyArray<Receipt>>
+    readonly store: (
+      receipts: ReadonlyArray<Place & { readonly receipt: Receipt }>
+    ) => Sql<ReadonlyArray<Receipt | undefined>>
   }
 >()("tollkeeper/receipts/Receipts") {
   static readonly layer = Layer.effect(
@@ -138,17 +145,16 @@ export class Receipts extends Context.Service<
 
       const store = Effect.fnUntraced(function* (receipts: ReadonlyArray<Place & { readonly receipt: Receipt }>) {
         if (receipts.length === 0) return []
-        const rows = receipts.map(({ network, receipt, transaction }) => ({ network, transaction, ...receipt }))
-        const given = sql`jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+        const rows = JSON.stringify(receipts.map(({ receipt, ...place }) => ({ ...place, ...receipt })))
+        const given = sql`jsonb_to_recordset(${rows}::jsonb)
           as g (network text, transaction text, jws text, attestation text)`
         yield* sql`insert into receipts_receipts (transaction, network, jws, attestation)
-          select decode(transaction, 'hex'), network, jws, attestation from ${given} on conflict do nothing`
-        const found = yield* sql<ReceiptRow & { transaction: Uint8Array; network: string }>`select r.transaction,
-            r.network, r.jws, r.attestation
-          from receipts_receipts r join ${given} on r.transaction = decode(g.transaction, 'hex')
-            and r.network = g.network`
+          select decode(transaction, 'hex'), network, jws, attestation from ${given} where not exists (select 1
+            from receipts_leaves where erased_transaction = decode(g.transaction, 'hex')) on conflict do nothing`
+        const found = yield* sql<StoredRow>`select r.* from receipts_receipts r
+          join ${given} on r.transaction = decode(g.transaction, 'hex') and r.network = g.network`
         const byPlace = new Map(found.map((row) => [`${row.network} ${Hex.encode(row.transaction)}`, toReceipt(row)]))
-        return rows.map(({ network, transaction }) => byPlace.get(`${network} ${transaction}`)!)
+        return receipts.map(({ network, transaction }) => byPlace.get(`${network} ${transaction}`))
       })
 
       return Receipts.of({ make, stored, answer, store })

@@ -30,6 +30,13 @@ const resourceClaim = (crypto: Hashing, url: string | undefined) => {
   return url.length <= resourceLengthMax ? { resource: url } : { resourceHash: hashText(crypto, url) }
 }
 
+const actionClaims = ({ action }: SettlementRecord) =>
+  action && {
+    action: action.kind,
+    ...(action.channel === undefined ? {} : { channel: action.channel }),
+    ...(action.totals === undefined ? {} : { totals: action.totals })
+  }
+
 /** The claims of a settled payment; undefined if the ledger's part of them is not recorded. */
 export const claimsOf = (crypto: Hashing, issuer: string, record: SettlementRecord): ReceiptClaims | undefined => {
   const { amountTransferred, closedAt, feeChargedStroops, identifier, ledger, transaction } = record
@@ -51,6 +58,7 @@ export const claimsOf = (crypto: Hashing, issuer: string, record: SettlementReco
     attempts: record.attemptCount ?? 1,
     fee: Option.getOrElse(feeChargedStroops, () => 0n).toString(),
     ...(record.confirmations === undefined ? {} : { confirmations: record.confirmations }),
+    ...actionClaims(record),
     ...resourceClaim(crypto, record.resourceUrl),
     ...Option.match(identifier, {
       onNone: () => ({}),

@@ -35,6 +35,12 @@ export interface ReceiptClaims {
   readonly fee: string
   /** RPC endpoints that showed the outcome; absent for outcomes of earlier versions. */
   readonly confirmations?: 1 | 2
+  /** The scheme's action if it is not a direct payment: `deposit`, `claim`, `settle`, `refund`, `withdraw`. */
+  readonly action?: string
+  /** Id of the channel that the action is about, 64 hex. */
+  readonly channel?: string
+  /** By channel id: the total that the transaction claims of it since the channel began. */
+  readonly totals?: Readonly<Record<string, string>>
   readonly resource?: string
   /** `sha256:HEX`; replaces a long `resource`. */
   readonly resourceHash?: string

@@ -28,6 +28,7 @@ export const receipt = {
   id: "receipt",
   summary: "The receipt of a transaction that the caller settled.",
   callers: "keyed",
+  cost: { cpuMillis: 15, bytesOut: 65_536, statements: 14 },
   inPath: hash,
   query: proof,
   answers: {
@@ -42,6 +43,7 @@ export const challenge = {
   id: "receiptChallenge",
   summary: "A challenge for payer or payTo of a payment to sign.",
   callers: "public",
+  cost: { cpuMillis: 10, bytesOut: 4_096, statements: 2, rpcCalls: 2 },
   body: ChallengeAsked,
   answers: {
     200: { description: "The challenge.", body: ChallengeMade },
@@ -55,6 +57,7 @@ export const account = {
   id: "receiptOfAccount",
   summary: "The receipt of a transaction, for its payer or payTo.",
   callers: "public",
+  cost: { cpuMillis: 15, bytesOut: 65_536, statements: 16, rpcCalls: 2 },
   inPath: hash,
   query: proof,
   body: ChallengeAnswered,
@@ -76,6 +79,7 @@ export const did = {
   summary: "The DID document: every key that ever signed, with its times.",
   exposure: "public",
   callers: "public",
+  cost: { cpuMillis: 5, bytesOut: 65_536 },
   answers: { 200: { description: "The document.", body: anything("DID document.") } }
 } satisfies Documented
 
@@ -86,6 +90,7 @@ export const checkpoint = {
   summary: "The newest checkpoint of the first epoch.",
   exposure: "public",
   callers: "public",
+  cost: { cpuMillis: 5, bytesOut: 4_096, statements: 1 },
   answers: { 200: note, ...errors({ 404: "None yet.", ...common }) }
 } satisfies Documented
 
@@ -96,6 +101,7 @@ export const epochCheckpoint = {
   summary: "The newest checkpoint of an epoch.",
   exposure: "public",
   callers: "public",
+  cost: { cpuMillis: 5, bytesOut: 4_096, statements: 2 },
   inPath: Schema.Struct(epoch),
   answers: { 200: note, ...errors({ 404: "No such epoch.", ...common }) }
 } satisfies Documented
@@ -107,6 +113,7 @@ export const tile = {
   summary: "A tile, or a bundle of entries, of the first epoch.",
   exposure: "public",
   callers: "public",
+  cost: { cpuMillis: 5, bytesOut: 524_288, statements: 2 },
   inPath: Schema.Struct(tilePart),
   answers: { 200: bytes, ...errors({ 404: "Not there yet.", ...common }) }
 } satisfies Documented
@@ -118,6 +125,7 @@ export const epochTile = {
   summary: "A tile, or a bundle of entries, of an epoch.",
   exposure: "public",
   callers: "public",
+  cost: { cpuMillis: 5, bytesOut: 524_288, statements: 3 },
   inPath: Schema.Struct({ ...epoch, ...tilePart }),
   answers: { 200: bytes, ...errors({ 404: "Not there yet.", ...common }) }
 } satisfies Documented
@@ -129,6 +137,7 @@ export const epochs = {
   summary: "The epochs of the log, and why each began.",
   exposure: "public",
   callers: "public",
+  cost: { cpuMillis: 5, bytesOut: 65_536, statements: 4 },
   answers: { 200: { description: "Oldest first.", body: EpochsShown }, ...errors(common) }
 } satisfies Documented
 

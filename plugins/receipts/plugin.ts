@@ -22,6 +22,7 @@ import type { SettlementRecord } from "../../kernel/settlement/store/Settlements
 import { Config, declared } from "./Config.ts"
 import { attestationKey, receiptKey } from "./contract.ts"
 import { ReceiptKeys } from "./keys/ReceiptKeys.ts"
+import { Anchors } from "./log/Anchors.ts"
 import { Checkpoints } from "./log/Checkpoints.ts"
 import { Epochs } from "./log/Epochs.ts"
 import { sequenceOutcomes } from "./log/sequenceOutcomes.ts"
@@ -103,6 +104,7 @@ export const plugin = define({
   migrations: "folder",
   settings: declared,
   layer: started.pipe(
+    Layer.provide(Anchors.layer),
     Layer.provide(Layer.mergeAll(Checkpoints.layer, Receipts.layer)),
     Layer.provide(ReceiptKeys.layer),
     Layer.provide(Epochs.layer),

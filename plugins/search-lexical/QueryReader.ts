@@ -6,12 +6,25 @@ import { Context, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
 import type { IndexState } from "./LexicalStore.ts"
-import type { SimilarTerm, Term } from "./planCandidates.ts"
-import type { Alternatives, Counted, SimilarTerms, TermInterpretation } from "./Vocabulary.ts"
-import { Vocabulary } from "./Vocabulary.ts"
-import { withoutMark } from "./languages.ts"
+import type { Term } from "./planCandidates.ts"
+import {
+  alikeTerm,
+  doubtfulTerm,
+  isDoubtful,
+  isEstablishedInstead,
+  isHeld,
+  type Mistyped,
+  mistypedOf,
+  replacementsOf,
+  substituteTerms,
+  termOf,
+  tsqueryOf,
+  type WeightOf,
+  withAlike
+} from "./queryTerms.ts"
+import { type Counted, isEstablished, type TermInterpretation, Vocabulary } from "./Vocabulary.ts"
 import { commonShareOf } from "./commonWords.ts"
-import { evidenceOf, fullEvidence, isMedium } from "./evidence.ts"
+import { evidenceOf, fullEvidence, isMedium, ordinaryShare } from "./evidence.ts"
 import { type Absent, measureQuery } from "./measureQuery.ts"
 import { relationsOf } from "./relations.ts"
 import { translationsOf } from "./translations.ts"
@@ -26,6 +39,7 @@ export interface ReadQuery {
   readonly phrase?: Pick<Term, "tsquery" | "weight"> | undefined
   /** One tsquery of the query's own rare words, without substitutes; undefined without rare words. */
   readonly discriminative: string | undefined
+  readonly mistyped: ReadonlyArray<Mistyped>
   /** The worth of a document with every word of the query. */
   readonly mass: number
   /** The share of that which documents hold at all, and with similar words, spellings and topics. */
@@ -42,25 +56,9 @@ const hasLetter = /\p{L}/u
 /** A number is ambiguous (a port, a version, an amount): its share of a word's weight. */
 const numberShare = 0.5
 
-export const quoted = (lexeme: string): string => `'${lexeme.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`
-
-/** A word's lexeme, or any of its lexemes in the languages of listings. */
-const tsqueryOf = ({ foreign = [], lexeme }: Pick<Counted, "foreign" | "lexeme">): string =>
-  [lexeme, ...foreign].map(quoted).join(" | ")
-
 /** Each lexeme once, without those already present. */
 const distinct = (all: ReadonlyArray<Counted>, there: Set<string>): ReadonlyArray<Counted> =>
   all.filter(({ lexeme }) => !there.has(lexeme) && there.add(lexeme))
-
-/** How much each of the query's lexemes is worth. */
-type WeightOf = (counted: Counted) => number
-
-const termOf = (counted: Counted, weightOf: WeightOf): Term => ({
-  tsquery: tsqueryOf(counted),
-  documents: counted.documents,
-  naming: counted.naming,
-  weight: weightOf(counted)
-})
 
 /** The words that are nearly as rare as a word of a single document; among a few documents nothing is rare. */
 const discriminativeOf = (known: ReadonlyArray<Counted>, weightOf: WeightOf, state: IndexState): string | undefined => {
@@ -71,42 +69,9 @@ const discriminativeOf = (known: ReadonlyArray<Counted>, weightOf: WeightOf, sta
   return discriminative.length === 0 ? undefined : discriminative.map(tsqueryOf).join(" | ")
 }
 
-/** Removes the endings that differ between "leaves" and "leaf", which stemmers leave in place. */
-const withoutEnding = (lexeme: string): string => lexeme.replace(/(?<=\p{L}{2})(?:ve?|fe?)$/u, "")
-
-/** Whether two lexemes may be forms of one word. */
-const areForms = (one: string, other: string): boolean =>
-  one.startsWith(other) || other.startsWith(one) || withoutEnding(one) === withoutEnding(other)
-
-/** Substitutes for a lexeme; a correctly spelled word gets only its own forms, never a merely similar word. */
-const asMeant = (
-  lexeme: string,
-  instead: Alternatives | undefined,
-  meant: TermInterpretation | undefined
-): Alternatives | undefined => {
-  if (instead === undefined || meant?.isSpelt !== true) return instead
-  const found = instead.found.filter((one) => areForms(lexeme, withoutMark(one.lexeme)))
-  return found.length === 0 ? undefined : { ...instead, found }
-}
-
-const sumOf = (all: ReadonlyArray<Counted>): number => all.reduce((sum, { origins }) => sum + origins, 0)
-
-/** One term of all that may have been meant. */
-const substituteTerm = ({ found, share }: Alternatives, weight: number, state: IndexState): Term => {
-  const documents = found.reduce((sum, one) => sum + one.documents, 0)
-  return {
-    tsquery: found.map(tsqueryOf).join(" | "),
-    documents,
-    naming: found.reduce((sum, one) => sum + one.naming, 0),
-    weight: share * Math.min(weight, evidenceOf({ documents, origins: sumOf(found) }, state))
-  }
-}
-
 /** Compounds are split in two: up to this many words per query, with at least this many letters per part. */
 const compoundsMax = 2
 const pieceMin = 4
-
-const isHeld = ({ documents }: Counted): boolean => documents > 0
 
 /** `wettervorhersage` as `wett` and `ervorhersage`, `wette` and `rvorhersage` and so on. */
 const pairsOf = (word: string): ReadonlyArray<readonly [string, string]> =>
@@ -114,29 +79,6 @@ const pairsOf = (word: string): ReadonlyArray<readonly [string, string]> =>
     word.slice(0, at + pieceMin),
     word.slice(at + pieceMin)
   ])
-
-/** Share of a match by a synonym at full similarity, against one by the word itself. */
-const alikeShare = 0.7
-
-/** Near-synonyms of a word of the query; undefined if the query already has all of them. */
-const alikeTerm = (
-  weight: number,
-  alike: ReadonlyArray<SimilarTerms>,
-  asked: ReadonlySet<string>,
-  state: IndexState
-): SimilarTerm | undefined => {
-  const others = alike.filter(({ lexeme }) => !asked.has(lexeme))
-  if (others.length === 0) return undefined
-  const held = { documents: others.reduce((sum, one) => sum + one.documents, 0), origins: sumOf(others) }
-  const likeness = others.reduce((sum, one) => sum + one.likeness, 0) / others.length
-  // As rare as the word or its substitute: common words are not evidence for a rare one.
-  const rare = Math.min(weight, evidenceOf(held, state))
-  return {
-    tsquery: others.map(tsqueryOf).join(" | "),
-    weight: alikeShare * likeness * rare,
-    each: others.map((one) => ({ tsquery: tsqueryOf(one), documents: one.documents, naming: one.naming }))
-  }
-}
 
 /** Weight of adjacent words, as a share of the rarer word's weight. */
 const phraseShare = 0.15
@@ -156,9 +98,6 @@ const phraseOf = (
   return { tsquery: pairs.map(({ tsquery }) => tsquery).join(" | "), weight: phraseShare * rare }
 }
 
-const withAlike = (term: Term, alike: SimilarTerm | undefined): Term =>
-  alike === undefined ? term : { ...term, alike }
-
 /** Weight of a phrase's topic, as a share of a query word's; and the missing weight of a word that a topic explains. */
 const aboutShare = 0.3
 
@@ -166,14 +105,6 @@ const aboutShare = 0.3
 const translatedShare = 0.7
 /** Share of that for the English of a word that documents hold in the query's own language. */
 const translatedBesideShare = 0.3
-
-/** The term of a word that no document holds, only by its near-synonyms. */
-const onlyAlike = ({ each, tsquery, weight }: SimilarTerm): Term => ({
-  tsquery,
-  weight,
-  documents: each.reduce((sum, one) => sum + one.documents, 0),
-  naming: each.reduce((sum, one) => sum + one.naming, 0)
-})
 
 /** The weight of each lexeme, without those that name the medium. */
 const weighed = (
@@ -186,22 +117,12 @@ const weighed = (
     const word = wordOf.get(lexeme) ?? lexeme
     return Math.max(...[word, ...(meant.get(word)?.said ?? [])].map(commonShareOf))
   }
-  const shareOf = ({ lexeme }: Counted) => (hasLetter.test(lexeme) ? 1 : numberShare)
+  const shareOf = ({ lexeme }: Counted) =>
+    hasLetter.test(lexeme) ? ordinaryShare(meant.get(wordOf.get(lexeme) ?? lexeme)?.frequency ?? 0) : numberShare
   return {
     weightOf: (counted) => evidenceOf(counted, state, commonOf(counted)) * shareOf(counted),
     discriminative: all.filter((counted) => !isMedium(counted, state, commonOf(counted)))
   }
-}
-
-/** The term that replaces an unknown word, if there is one. */
-const substituteTerms = (
-  substitute: Alternatives | undefined,
-  like: SimilarTerm | undefined,
-  weight: number,
-  state: IndexState
-): ReadonlyArray<Term> => {
-  if (substitute !== undefined) return [withAlike(substituteTerm(substitute, weight, state), like)]
-  return like === undefined ? [] : [onlyAlike(like)]
 }
 
 /** Splits the first few long words that no document holds into two words that documents hold, if possible. */
@@ -219,8 +140,10 @@ const makeApart = (vocabulary: Vocabulary["Service"]) =>
     for (const word of lost.slice(0, compoundsMax)) {
       const pairs = pairsOf(word)
       const found = yield* vocabulary.read(pairs.flat(), state)
-      const at = pairs.findIndex((_, at) => found[2 * at]!.some(isHeld) && found[2 * at + 1]!.some(isHeld))
-      if (at >= 0) parts.set(word, pairs[at]!)
+      const pairOf = (is: (counted: Counted) => boolean) =>
+        pairs.find((_, at) => found[2 * at]!.some(is) && found[2 * at + 1]!.some(is))
+      const pair = pairOf(isEstablished) ?? pairOf(isHeld)
+      if (pair !== undefined) parts.set(word, pair)
     }
     return words.flatMap((word): ReadonlyArray<string> => parts.get(word) ?? [word])
   })
@@ -310,14 +233,12 @@ export class QueryReader extends Context.Service<
           words.toReversed().flatMap((word, at) => readings[words.length - 1 - at]!.map(({ lexeme }) => [lexeme, word]))
         )
         // Terms that documents hold come first: similar terms are read only for the first few.
-        const inTurn = all.toSorted((a, b) => Number(b.documents > 0) - Number(a.documents > 0))
-        const meant = yield* vocabulary.meant(
-          inTurn.map(({ lexeme }) => wordOf.get(lexeme)!),
-          state
-        )
+        const inTurn = all.toSorted((a, b) => Number(isHeld(b)) - Number(isHeld(a)))
+        const inOrder = inTurn.map(({ lexeme }) => wordOf.get(lexeme)!)
+        const meant = yield* vocabulary.meant(inOrder, state)
         const { discriminative, weightOf } = weighed(all, wordOf, meant, state)
         const own = discriminative.length === 0 ? all : discriminative
-        const known = own.filter(({ documents }) => documents > 0)
+        const known = own.filter(isHeld)
         const heldWords = new Set(known.map(({ lexeme }) => wordOf.get(lexeme)))
         const translated = yield* translatedOf(query, heldWords, state)
         const isTranslated = ({ lexeme }: Counted) => translated.covered.has(wordOf.get(lexeme) ?? "")
@@ -330,16 +251,18 @@ export class QueryReader extends Context.Service<
           isTranslated(counted)
             ? undefined
             : alikeTerm(weightOf(counted), meant.get(wordOf.get(counted.lexeme)!)?.alike ?? [], asked, state)
-        const direct = [
-          ...known.map((one) => withAlike(termOf(one, weightOf), alike(one))),
-          ...compounds.filter(({ documents }) => documents > 0).map((one) => termOf(one, weightOf))
-        ]
-        const lost = unknown.map(({ lexeme }) => lexeme)
+        const doubtful = known.filter((one) => isDoubtful(one, state, meant.get(wordOf.get(one.lexeme)!)))
+        const lost = [...unknown, ...doubtful].map(({ lexeme }) => lexeme)
         const instead = yield* vocabulary.substitutes(lost, state)
-        const substitutes = unknown.flatMap((one) => {
-          const substitute = asMeant(one.lexeme, instead.get(one.lexeme), meant.get(wordOf.get(one.lexeme)!))
-          return substituteTerms(substitute, alike(one), weightOf(one), state)
-        })
+        const replaced = replacementsOf(unknown, wordOf, instead, meant)
+        const doubted = replacementsOf(doubtful, wordOf, instead, meant).filter(isEstablishedInstead)
+        const isPlain = (counted: Counted) => !doubted.some(({ one }) => one === counted)
+        const direct = [
+          ...known.filter(isPlain).map((one) => withAlike(termOf(one, weightOf), alike(one))),
+          ...doubted.map(({ one, substitute }) => doubtfulTerm(one, substitute, weightOf, state)),
+          ...compounds.filter(isHeld).map((one) => termOf(one, weightOf))
+        ]
+        const substitutes = replaced.flatMap((lost) => substituteTerms(lost, alike(lost.one), weightOf, state))
         const terms = [...direct, ...substitutes].toSorted((a, b) => b.weight - a.weight).slice(0, termsMax)
         const { about, explained } = yield* aboutOf(query, words, heldWords, state)
         const absent = unknown.map((one): Absent => ({
@@ -354,6 +277,7 @@ export class QueryReader extends Context.Service<
           terms: terms.length === 0 ? related : terms,
           related: terms.length === 0 ? [] : related,
           phrase: phraseOf(readings.slice(0, words.length), weightOf),
+          mistyped: mistypedOf([...replaced, ...doubted]),
           discriminative: discriminativeOf(known, weightOf, state),
           ...measureQuery(direct, absent, translated.mass)
         }
@@ -361,5 +285,5 @@ export class QueryReader extends Context.Service<
 
       return QueryReader.of({ read })
     })
-  ).pipe(Layer.provide(Vocabulary.layer))
+  ).pipe(Layer.provideMerge(Vocabulary.layer))
 }

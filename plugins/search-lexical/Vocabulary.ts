@@ -19,6 +19,9 @@ export interface Counted {
   readonly origins: number
 }
 
+/** Established origins hold it, or any do while no listing has evidence. */
+export const isEstablished = ({ origins }: Counted): boolean => origins > 0
+
 export interface Alternatives {
   readonly found: ReadonlyArray<Counted>
   /** Weight of a match, as a share of a match by the word itself. */
@@ -32,8 +35,10 @@ export interface SimilarTerms extends Counted {
 
 /** Information about a word that does not come from documents. */
 export interface TermInterpretation {
-  /** A known word as written: no other word was meant. */
-  readonly isSpelt: boolean
+  /** A known word as written: no other word was meant. Undefined if no provider knows words. */
+  readonly isSpelt: boolean | undefined
+  /** The share of this word in any English text, where that is known. */
+  readonly frequency: number
   /** The English of a word of another language, if it is known and not guessed. */
   readonly said: ReadonlyArray<string>
   /** Near-synonyms. */
@@ -48,7 +53,7 @@ const partialMax = 5
 const mistypedMax = 3
 /** Weight of a match by the beginning of a word and by likeness, as a share of a match by the word itself. */
 const partialShare = 0.5
-const mistypedShare = 0.6
+export const mistypedShare = 0.6
 const likenessMin = 0.25
 /** Per query: words that get similar terms; per word: candidates considered, and terms kept. */
 const alikeWordsMax = 8
@@ -63,7 +68,7 @@ const substituteTimeout = "150 millis"
 /** Capacity of each cache, in words. */
 const keptMax = 20_000
 
-const noInterpretation: TermInterpretation = { isSpelt: false, said: [], alike: [] }
+const noInterpretation: TermInterpretation = { isSpelt: undefined, frequency: 0, said: [], alike: [] }
 
 interface Reading extends Counted {
   readonly word: string
@@ -146,7 +151,7 @@ const readAlternatives = Effect.fnUntraced(function* (
     select asked.lexeme as missing, true as partial, t.lexeme, t.documents, t.naming, t.origins from asked, lateral (
       select lexeme, documents, naming, origins from search_lexical_terms
       where language = ${language} and lexeme > asked.lexeme and lexeme < asked.lexeme || ${"\u{10ffff}"}
-      order by documents desc, lexeme limit ${partialMax}) t
+      order by (origins > 0) desc, documents desc, lexeme limit ${partialMax}) t
     union all
     select asked.lexeme, false, t.lexeme, t.documents, t.naming, t.origins from asked, lateral (
       select lexeme, documents, naming, origins, shared / (size + cardinality(asked.grams) - shared) as likeness from (
@@ -157,8 +162,15 @@ const readAlternatives = Effect.fnUntraced(function* (
           and length(split_part(lexeme, ${languageMark}, 1)) between length(asked.lexeme) - 2
             and length(asked.lexeme) + 2 offset 0) alike
       where shared / (size + cardinality(asked.grams) - shared) >= ${likenessMin}
-      order by likeness desc, documents desc limit 20) t`
+      order by (origins > 0) desc, likeness desc, documents desc limit 20) t`
 })
+
+/**
+ * The lexemes that established origins hold, if there are any; otherwise all. A stranger's free listing may hold any
+ * misspelling, and must not decide which word was meant.
+ */
+const establishedOf = <T extends Counted>(found: ReadonlyArray<T>): ReadonlyArray<T> =>
+  found.some(isEstablished) ? found.filter(isEstablished) : found
 
 /** Words that begin with it, or otherwise words within a slip or two of it; by lexeme. */
 const alternatives = Effect.fnUntraced(function* (
@@ -170,10 +182,12 @@ const alternatives = Effect.fnUntraced(function* (
   return new Map(
     lexemes.map((lexeme): [string, Alternatives | undefined] => {
       const own = rows.get(lexeme) ?? []
-      const longer = own.filter(({ partial }) => partial)
-      if (longer.length > 0) return [lexeme, { found: longer, share: partialShare }]
-      const alike = own.filter((one) => isMistyped(lexeme, withoutMark(one.lexeme))).slice(0, mistypedMax)
-      return [lexeme, alike.length === 0 ? undefined : { found: alike, share: mistypedShare }]
+      const longer = establishedOf(own.filter(({ partial }) => partial))
+      const alike = establishedOf(own.filter((one) => !one.partial && isMistyped(lexeme, withoutMark(one.lexeme))))
+      if (longer.some(isEstablished) || (longer.length > 0 && !alike.some(isEstablished)))
+        return [lexeme, { found: longer, share: partialShare }]
+      const nearest = alike.slice(0, mistypedMax)
+      return [lexeme, nearest.length === 0 ? undefined : { found: nearest, share: mistypedShare }]
     })
   )
 })
@@ -267,9 +281,11 @@ export class Vocabulary extends Context.Service<
         for (const [at, word] of unread.entries()) {
           // No provider of similar words yet: nothing to cache.
           if (seen[at] === undefined) continue
-          const isSpelt = seen[at].some((one) => one.word === word)
+          const itself = seen[at].find((one) => one.word === word)
+          const isSpelt = itself !== undefined
           const said = isSpelt ? [] : seen[at].filter(({ likeness }) => likeness >= saidMin).map(({ word }) => word)
-          meanings.set(word, { isSpelt, said, alike: alikeLexemes(readings.peek(word) ?? [], seen[at], read) })
+          const alike = alikeLexemes(readings.peek(word) ?? [], seen[at], read)
+          meanings.set(word, { isSpelt, frequency: itself?.frequency ?? 0, said, alike })
         }
         return new Map(asked.map((word) => [word, meanings.peek(word) ?? noInterpretation]))
       })

@@ -8,6 +8,15 @@
 import { commonShareOf } from "./commonWords.ts"
 import type { IndexState } from "./LexicalStore.ts"
 
+/** A word of this share of any English text keeps half of its weight. */
+const ordinaryFrequency = 0.001
+
+/**
+ * How much of its weight a word keeps by its share of any text. A few listings cannot show that "today" and "go" are
+ * words of a question and "whale" is its topic: smooth inverse frequency (Arora and others) can.
+ */
+export const ordinaryShare = (frequency: number): number => ordinaryFrequency / (ordinaryFrequency + frequency)
+
 /** Imaginary origins without the word, added to the catalog's. */
 const priorOrigins = 200
 /** Up to this share of origins a word is full evidence; above it less, and at the second share next to none. */

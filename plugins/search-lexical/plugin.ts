@@ -10,6 +10,7 @@ import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
 import {
   Catalog,
   catalogContract,
+  confidentRelevance,
   isFiltered,
   Search,
   type SearchRequest,
@@ -19,6 +20,8 @@ import { startIndexing } from "./buildIndex.ts"
 import { Feedback } from "./Feedback.ts"
 import { LexicalStore } from "./LexicalStore.ts"
 import { QueryReader } from "./QueryReader.ts"
+import { makeMatcher } from "./matchWords.ts"
+import { Vocabulary } from "./Vocabulary.ts"
 import { rankDocuments, withEvidence } from "./rankDocuments.ts"
 
 const registered = Layer.effectDiscard(
@@ -30,7 +33,7 @@ const registered = Layer.effectDiscard(
     const catalog = yield* Catalog
     const search = yield* Search
     const health = yield* Health
-    const { lexical, minimum_best_relevance: sureMin } = yield* SearchSettings
+    const { lexical } = yield* SearchSettings
 
     const report = Effect.match(store.state, {
       onFailure: () => ({ state: "degraded" as const, detail: "the lexical index does not answer" }),
@@ -55,12 +58,13 @@ const registered = Layer.effectDiscard(
         if (among?.length === 0) return []
         const condition = (id: string) => catalog.condition(filters, { id, snapshot })
         const hits = yield* rankDocuments(sql, state, read, { condition, limit, passing: among })
-        const isSure = (hits[0]?.relevance ?? 0) >= sureMin
+        const isSure = (hits[0]?.relevance ?? 0) >= confidentRelevance
         return isSure ? hits : yield* withEvidence(sql, state, read, hits)
       },
       Effect.mapError(({ message }) => ({ _tag: "BranchFailed" as const, message }))
     )
 
+    const matchWords = makeMatcher(yield* Vocabulary)
     yield* startIndexing
     yield* search.register({
       mode: "lexical",
@@ -68,6 +72,10 @@ const registered = Layer.effectDiscard(
       candidates: lexical.candidate_count,
       timeoutMillis: lexical.timeout_ms,
       search: searchWords,
+      match: Effect.fnUntraced(function* (query, texts) {
+        const state = yield* answering
+        return yield* matchWords(yield* reader.read(query, state), texts, state)
+      }),
       edition: Effect.map(
         answering,
         ({ changed, language, refreshedAt }) => `${language} ${refreshedAt.getTime()} ${changed}`

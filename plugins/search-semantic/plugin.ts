@@ -45,11 +45,14 @@ const register = Effect.fnUntraced(function* (vectorSupport: boolean) {
   yield* health.registerSearch("semantic", Effect.provideContext(reportOf(vectorSupport), services))
 })
 
+/** Query vectors cached in memory. */
+const vectorsMax = 10_000
+
 /** The endpoint behind its breaker. */
 const endpoint = Effect.gen(function* () {
   const { semantic } = yield* SearchSettings
   const key = semantic.api_key_env === undefined ? Option.none() : (yield* Settings).secret(semantic.api_key_env)
-  return QueryVectors.layer({ entriesMax: semantic.cache_entries, patienceMillis: semantic.hybrid_wait_ms }).pipe(
+  return QueryVectors.layer({ entriesMax: vectorsMax, patienceMillis: semantic.hybrid_wait_ms }).pipe(
     Layer.provideMerge(CircuitBreaker.layer({ failures: semantic.breaker_failures, millis: semantic.breaker_ms })),
     Layer.provideMerge(Embedder.layer({ key, sendDimension: semantic.send_dimension === "yes" }))
   )

@@ -27,6 +27,7 @@ const deliveries = {
   id: "webhookDeliveries",
   summary: "Deliveries to webhook receivers, newest first; a CSV has up to 10,000.",
   callers: "operators",
+  cost: { cpuMillis: 10, bytesOut: 131_072, statements: 4 },
   query: Schema.Struct({
     receiver: narrowed(/^[^\p{Cc}]{1,200}$/u, "Name of a receiver."),
     state: narrowed(/^(?:due|delivered|given_up)$/u, "`due`, `delivered` or `given_up`."),

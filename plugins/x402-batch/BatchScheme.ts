@@ -128,6 +128,7 @@ const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
   const verifyVoucher = makeVerifyVoucher({ contract: at.address, vouchers, states, hasCharged, isOurs: signer.isOurs })
   yield* clock.subscribe(Effect.map(clock.status, ({ time }) => note(time?.sequence ?? 0)))
   const batch: Scheme = {
+    kind: "channel",
     scheme,
     refusals,
     supportedExtra: (_, owner) =>

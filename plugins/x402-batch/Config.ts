@@ -1,7 +1,7 @@
 // A network's settings of `batch-settlement`: the address of the contract that holds its channels. Without it, the
 // network does not offer the scheme.
 import { networkKeys } from "../../kernel/config/NetworkKeys.ts"
-import { amount, integer, optionalText } from "../../kernel/config/Setting.ts"
+import { amount, optionalText } from "../../kernel/config/Setting.ts"
 
 /**
  * The first deposit of a token costs some 210,000 stroops, a claim of 40 channels 248,000, and a claim of 199 channels
@@ -14,12 +14,6 @@ export const batchKeys = networkKeys(
   {
     batch_contract: optionalText({
       doc: "Address of the batch-settlement contract; absent: not offered. The one of this project is not audited."
-    }),
-    batch_deposit_fee_times: integer({
-      default: 2,
-      min: 0,
-      max: 1_000,
-      doc: "A deposit must be worth at least this many times its own fee and its share of a claim; 0: no minimum."
     }),
     batch_unit_stroops: amount({
       default: 1,

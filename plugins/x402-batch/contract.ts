@@ -20,7 +20,7 @@ export {
   refundDigest,
   voucherDigest
 } from "./batchCodec.ts"
-export { channelKey, channelStateOf, depositArgs, depositTransferArgs, withdrawArgs } from "./batchCalls.ts"
+export { channelKey, channelStateOf, claimArgs, depositArgs, depositTransferArgs, withdrawArgs } from "./batchCalls.ts"
 export { proveState } from "./proveState.ts"
 export { Delegates, type DelegateSign, type HasCharged, signatureSeconds } from "./Delegates.ts"
 /** The channels in use, for plugins that list them, and the signer for sellers without a key. */

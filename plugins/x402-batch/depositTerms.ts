@@ -19,12 +19,12 @@ import type { CheckError } from "./refusals.ts"
 const openingStroops = 112_197n
 const claimShareStroops = 6_203n
 
+/** A deposit must be worth this many times its own fee and its share of a claim. */
+const feeTimes = 2n
+
 /** The minimum deposit from the operator's setting, in atomic units of any token; announced in `/supported`. */
-const depositMinOf = (keys: {
-  readonly batch_deposit_fee_times: number
-  readonly batch_unit_stroops: bigint
-}): bigint => {
-  const stroops = BigInt(keys.batch_deposit_fee_times) * (openingStroops + claimShareStroops)
+const depositMinOf = (keys: { readonly batch_unit_stroops: bigint }): bigint => {
+  const stroops = feeTimes * (openingStroops + claimShareStroops)
   return (stroops + keys.batch_unit_stroops - 1n) / keys.batch_unit_stroops
 }
 

@@ -1,5 +1,6 @@
 // Checks a payload against the ledger's state of its channels, for the failures that have a specific reason; the
 // simulation covers the rest. Pure.
+import type { Books } from "../../kernel/settlement/store/Settlements.ts"
 import { type BatchContract, type ChannelState, channelIdOf, type ClaimEntry } from "./batchCodec.ts"
 import type { DepositPayload, LedgerPayload } from "./BatchWire.ts"
 import type { CheckError } from "./refusals.ts"
@@ -20,6 +21,37 @@ export const channelsOf = (at: BatchContract, payload: LedgerPayload): ReadonlyA
       return [channelIdOf(at, payload.config)]
     case "Settle":
       return []
+  }
+}
+
+/** Totals that a payload's vouchers claim, by channel; the highest if a channel has several. */
+const totalsOf = (at: BatchContract, claims: ReadonlyArray<ClaimEntry>): Readonly<Record<string, string>> => {
+  const totals = new Map<string, bigint>()
+  for (const { config, totalClaimed } of claims) {
+    const id = channelIdOf(at, config)
+    const former = totals.get(id) ?? 0n
+    totals.set(id, totalClaimed > former ? totalClaimed : former)
+  }
+  return Object.fromEntries([...totals].map(([id, total]) => [id, total.toString()]))
+}
+
+/** The action of a payload, for books and receipts. Only a claim sells; other actions move money back and forth. */
+export const booksOf = (at: BatchContract, payload: LedgerPayload, amount: bigint): Books => {
+  const kind = payload._tag.toLowerCase()
+  switch (payload._tag) {
+    case "Claim":
+      return { kind, sold: amount, totals: totalsOf(at, payload.claims) }
+    case "Refund":
+      return {
+        kind,
+        sold: 0n,
+        channel: payload.voucher.channelId,
+        ...(payload.claims.length === 0 ? {} : { totals: totalsOf(at, payload.claims) })
+      }
+    case "Settle":
+      return { kind, sold: 0n }
+    default:
+      return { kind, sold: 0n, channel: channelsOf(at, payload)[0]! }
   }
 }
 

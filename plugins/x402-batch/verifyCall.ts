@@ -30,7 +30,7 @@ import { callOfPayload, expectedCall, partiesOf, settleKey, signerOf, stretchLed
 import { type Offline, payloadError } from "./payloadChecks.ts"
 import { type CheckError, refuse } from "./refusals.ts"
 import { movedBetween, readSimulation, type Shown } from "./simulationChecks.ts"
-import { channelsOf, depositStateError, raisedBy, readStateError, unknownChannel } from "./stateChecks.ts"
+import { booksOf, channelsOf, depositStateError, raisedBy, readStateError, unknownChannel } from "./stateChecks.ts"
 import { channelStateExtra, priceOf } from "./verifyVoucher.ts"
 import type { Vouchers } from "./Vouchers.ts"
 
@@ -268,8 +268,7 @@ export const verifyCall = Effect.fnUntraced(function* (
     authorizationExpiresLedger: expiresLedger ?? lastLedgerOf(payload, time),
     resourceFeeStroops: simulated.resourceFeeStroops,
     state: { operationXdr, sorobanDataXdr: simulated.sorobanDataXdr } satisfies State,
-    // A claim is a sale of the seller. Deposits, settles, refunds and withdrawals only move money back and forth.
-    books: { kind: payload._tag.toLowerCase(), sold: payload._tag === "Claim" ? amounts.amount : 0n },
+    books: booksOf(at, payload, amounts.amount),
     ...(payload._tag === "Deposit" ? { extra: channelStateExtra(channelId!, state ?? unknownChannel) } : {})
   }
   return verified

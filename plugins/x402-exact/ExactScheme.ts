@@ -8,11 +8,11 @@ import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
-import type { Payment } from "../../kernel/payment/Payment.ts"
+import type { Payment, Terms } from "../../kernel/payment/Payment.ts"
 import { explainHoldings } from "../../kernel/payment/explainHoldings.ts"
 import { refusedAuthorization } from "../../kernel/payment/readSimulation.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
-import { unsignedEnvelope } from "../../kernel/payment/Unsigned.ts"
+import { unsignedEnvelope, type Unsigned, unsignedEntry, type UnsignedOrder } from "../../kernel/payment/Unsigned.ts"
 import {
   type Authorization,
   type NonceReader,
@@ -22,17 +22,37 @@ import {
 } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
-import { addressText } from "../../kernel/stellar/Address.ts"
-import { credentialsOf } from "../../kernel/stellar/AuthEntry.ts"
+import { addressText, contractAddressOf } from "../../kernel/stellar/Address.ts"
+import { credentialsOf, invocationOf } from "../../kernel/stellar/AuthEntry.ts"
 import { authorizationKeyOf, haveOneNonce, readAuthorizationKey } from "../../kernel/stellar/AuthorizationKey.ts"
-import { authOf, callOf, callOfOperation, decodeOperation, encodeOperation } from "../../kernel/stellar/ContractCall.ts"
+import {
+  authOf,
+  callOf,
+  callOfOperation,
+  decodeOperation,
+  encodeOperation,
+  type InvokeArgs
+} from "../../kernel/stellar/ContractCall.ts"
 import { networkIdOf, type Operation, simulationEnvelope } from "../../kernel/stellar/Envelope.ts"
 import { checkExpiry, checks, firstFailure, type Subject, unsignedChecks } from "./checks.ts"
 import { decodePayload, type ExactPayload, transferArgs } from "./ExactWire.ts"
 import { refusals } from "./refusals.ts"
 import { movedAsPromised, checkSimulation } from "./simulationChecks.ts"
-import { unsignedTransfer } from "./unsignedTransfer.ts"
 import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
+import { addressValue, i128Value } from "../../kernel/stellar/Value.ts"
+
+// The data that the payer of an `exact` payment signs: a single call `transfer(payer, payTo, amount)` of the asset,
+// without sub-invocations. Pure.
+
+/** The terms' addresses are valid, and their asset is a contract. */
+const unsignedTransfer = ({ amount, asset, payTo }: Terms, order: UnsignedOrder): Unsigned => {
+  const invoked = {
+    contractAddress: contractAddressOf(asset),
+    functionName: "transfer",
+    args: [addressValue(order.payer), addressValue(payTo), i128Value(Option.getOrElse(amount, () => 0n))]
+  } as unknown as InvokeArgs
+  return { invoked, entry: unsignedEntry(order, invocationOf(invoked)), chosen: {} }
+}
 
 const scheme = "exact"
 
@@ -171,7 +191,7 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
 /** The data that a payer signs. It passes the checks of `verify` that need no signature. */
 const makeUnsigned = Effect.gen(function* () {
   const checkOffline = yield* makeOfflineChecks
-  const unsigned: NonNullable<Scheme["unsigned"]> = Effect.fnUntraced(function* ({ requirements }, order) {
+  const unsigned: Scheme["unsigned"] = Effect.fnUntraced(function* ({ requirements }, order) {
     const laidOut = unsignedTransfer(requirements, order)
     const transaction = unsignedEnvelope(laidOut.invoked, [laidOut.entry])
     const payload = Result.getOrThrow(decodePayload({ transaction }))
@@ -185,6 +205,7 @@ const makeScheme = Effect.gen(function* () {
   const clock = yield* LedgerClock
   const reading = makeReading()
   const exact: Scheme = {
+    kind: "ledger",
     scheme,
     refusals,
     supportedExtra: () => Option.some({}),

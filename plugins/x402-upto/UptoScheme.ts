@@ -70,6 +70,7 @@ const makeScheme = Effect.fnUntraced(function* (
   const proven = new Set<string>()
   const [ours, ...others] = offered
   const upto: Scheme = {
+    kind: "ledger",
     scheme,
     refusals,
     supportedExtra: () =>

@@ -30,9 +30,13 @@ export const acts = Command.make(
   {
     ...placeFlags(),
     json: jsonFlag,
+    reads: Flag.Boolean("reads").pipe(
+      Flag.withDescription("Also the routes that operators read, and sign-ins with a key"),
+      Flag.withDefault(false)
+    ),
     limit: Flag.Int("limit").pipe(Flag.withDescription("Maximum number, newest first; 0 for all"), Flag.withDefault(50))
   },
-  ({ json, limit, ...place }) =>
+  ({ json, limit, reads, ...place }) =>
     Effect.gen(function* () {
       const waiting = yield* readKeptActs(place.state)
       for (const act of waiting) yield* print(json, act)
@@ -40,7 +44,7 @@ export const acts = Command.make(
         const log = makeAuditLog(yield* SqlClient.SqlClient)
         let [before, left] = [undefined as bigint | undefined, limit === 0 ? Infinity : limit]
         while (left > 0) {
-          const page: ReadonlyArray<Act> = yield* log.list({ before, limit: Math.min(pageMax, left) })
+          const page: ReadonlyArray<Act> = yield* log.list({ before, limit: Math.min(pageMax, left), withReads: reads })
           for (const act of page) yield* print(json, act)
           if (page.length < pageMax) return
           left -= page.length

@@ -5,13 +5,12 @@ import { Console, Data, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import type { Claims } from "../../kernel/audit/auditRows.ts"
 import { compareBooks } from "../../kernel/audit/compareBooks.ts"
-import { compareLog } from "../../kernel/audit/compareLog.ts"
 import { readLedger } from "../../kernel/audit/readLedger.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { administration as channels } from "../../plugins/x402-batch/plugin.ts"
 import * as NodeHttpCalls from "../platform/nodeHttpCalls.ts"
-import { readLog } from "../readLog.ts"
+import { auditLog } from "../auditLog.ts"
 import { jsonFlag, type CommandTarget, placeFlags, databaseStatus, tablesOf } from "./CommandTarget.ts"
 
 /** Ledger and database differ. */
@@ -24,6 +23,8 @@ interface Examined {
   readonly withLog: boolean
   /** A published copy of the log, a folder or URL. */
   readonly logCopy: Option.Option<string>
+  /** File with the position in the log. */
+  readonly resume?: string | undefined
 }
 
 /** The ledger data that these claims need: our accounts, since the oldest settlement. */
@@ -40,23 +41,22 @@ const interestOf = ({ channels, settlements, sponsorTransactions }: Claims) => (
 })
 
 /** Reads and compares the sides. */
-export const examine = Effect.fnUntraced(function* ({ logCopy, rpc, withLog }: Examined) {
+export const examine = Effect.fnUntraced(function* ({ logCopy, resume, rpc, withLog }: Examined) {
   const network = yield* Network
   const { rpcTimeout } = yield* Limits
-  // Logged outcomes were recorded earlier. In the opposite order, new outcomes would be missing in the records.
-  const log = withLog ? yield* readLog(Option.getOrUndefined(logCopy)) : undefined
   const recorded = yield* channels.readRecordedChannels
   const url = Option.getOrElse(rpc, () => network.rpcUrls[0]!)
   // An address given by flag receives no configured API key.
   const endpoint = { url, headers: Option.isSome(rpc) ? [] : network.rpcHeaders, timeout: rpcTimeout }
   const { passphrase } = network
-  const { claims, report, view } = yield* compareBooks((read) =>
+  const { report, view } = yield* compareBooks((read) =>
     readLedger({ ...endpoint, ...interestOf(read), passphrase, contracts: recorded.contracts })
   )
   const { mismatches: ofChannels, ...batch } = yield* channels.auditChannels(recorded, view, endpoint)
   const mismatches = [...report.mismatches, ...ofChannels]
-  if (log === undefined) return { ...report, batch, logged: undefined, mismatches }
-  const { mismatches: ofLog, ...logged } = compareLog(claims, view, log)
+  if (!withLog) return { ...report, batch, logged: undefined, mismatches }
+  const log = auditLog({ copy: Option.getOrUndefined(logCopy), file: resume, view })
+  const { mismatches: ofLog, ...logged } = yield* log
   return { ...report, batch, logged, mismatches: [...mismatches, ...ofLog] }
 })
 
@@ -109,17 +109,29 @@ export const audit = Command.make(
       ),
       Flag.optional
     ),
+    resume: Flag.String("resume").pipe(
+      Flag.withDescription(
+        "File with the position in the log: --log continues from it, and stores it after each page; default none"
+      ),
+      Flag.optional
+    ),
     json: jsonFlag
   },
-  Effect.fn(function* ({ json, logCopy, rpc, withLog: isAsked, ...place }) {
-    const withLog = isAsked || Option.isSome(logCopy)
+  Effect.fn(function* ({ json, logCopy, resume, rpc, withLog: isAsked, ...place }) {
+    const withLog = isAsked || Option.isSome(logCopy) || Option.isSome(resume)
     const books = withLog ? booksOf(place, "receipts") : booksOf(place)
-    const report = yield* Effect.provide(examine({ rpc, withLog, logCopy }), books)
+    const report = yield* Effect.provide(
+      examine({ rpc, withLog, logCopy, resume: Option.getOrUndefined(resume) }),
+      books
+    )
     if (json) yield* Console.log(JSON.stringify(report))
     else for (const { detail, rule, subject } of report.mismatches) yield* Console.log(`${rule}: ${subject} ${detail}`)
     const { batch, forgotten, logged, mismatches, open, settlements, transactions, unresolved } = report
     const states = `${open} open, ${unresolved} unresolved, ${forgotten} older than the ledger's history`
-    const leaves = logged === undefined ? "" : `${logged.leaves} logged outcomes (${logged.swept} swept since), `
+    const leaves =
+      logged === undefined
+        ? ""
+        : `${logged.leaves} logged outcomes (${logged.swept} swept since, ${logged.erased} erased), `
     const found = `${transactions} transactions, ${leaves}${mismatches.length} mismatches`
     if (!json) yield* Effect.forEach(channelLines(batch), (line) => Console.log(line))
     if (!json) yield* Console.log(`audit: ${settlements} settlements (${states}), ${found}`)

@@ -2,12 +2,13 @@
 // (`runLedger.ts`) is loaded when it runs.
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
+import { portFlag } from "../portFlag.ts"
 
 export const ledger = Command.make(
   "ledger",
   {
-    port: Flag.Int("port").pipe(Flag.withDescription("TCP port; 0 picks a free one"), Flag.withDefault(8_000)),
-    https: Flag.Int("https").pipe(
+    port: portFlag("port").pipe(Flag.withDescription("TCP port; 0 picks a free one"), Flag.withDefault(8_000)),
+    https: portFlag("https").pipe(
       Flag.withDescription("TCP port for HTTPS; needs --state for its certificate"),
       Flag.optional
     ),

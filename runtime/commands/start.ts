@@ -15,9 +15,8 @@ import { greeting } from "../greeting.ts"
 import { familiesOf, listenForOperators } from "../listenForOperators.ts"
 import { isForPeople, progress } from "../logging.ts"
 import { lockFolder } from "../platform/folderLock.ts"
-import { freePort } from "../platform/freePort.ts"
-import { notifyReady } from "../platform/notifyReady.ts"
 import { releaseMemory } from "../platform/nodeMemory.ts"
+import { portFlag } from "../portFlag.ts"
 import type { Profile } from "../profile.ts"
 import { databaseAt, requireNamedDatabase, serve } from "../serve.ts"
 import { announce, claimState, databaseMark, describeInstance, instancesOf, StateRefused } from "../state.ts"
@@ -25,6 +24,33 @@ import { isTested } from "../system.mjs"
 import { version } from "../version.ts"
 import { defaulting, type CommandTarget, placeFlags, profileAt } from "./CommandTarget.ts"
 import { printConfig } from "./printConfig.ts"
+import { type AddressInfo, createServer } from "node:net"
+import { execFile } from "node:child_process"
+
+// Notifies systemd that the service is ready (`Type=notify`), through systemd's own program, because Node does not
+// support Unix datagram sockets. Without a `NOTIFY_SOCKET`, systemd is not waiting and nothing runs.
+
+/** Reports readiness with a status line. A failure is logged; systemd then ends the start by its own timeout. */
+const notifyReady = (status: string): Effect.Effect<void> =>
+  (process.env["NOTIFY_SOCKET"] ?? "") === ""
+    ? Effect.void
+    : Effect.callback<void, Error>((resume) => {
+        execFile("systemd-notify", ["--ready", `--status=${status}`], { timeout: 5_000 }, (error) =>
+          resume(error === null ? Effect.void : Effect.fail(error))
+        )
+      }).pipe(Effect.catch((error) => Effect.logError("systemd could not be notified of readiness", error)))
+
+/**
+ * Finds a free port, for a program that needs the number before it opens the port. Another program may take it in
+ * between: then the start fails with that message, and the next one gets another port.
+ */
+const freePort: Effect.Effect<number> = Effect.callback<number>((resume) => {
+  const server = createServer().once("error", (error) => resume(Effect.die(error)))
+  server.listen(0, "127.0.0.1", () => {
+    const { port } = server.address() as AddressInfo
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})
 
 const isStep = (name: string): name is Step => (steps as ReadonlyArray<string>).includes(name)
 
@@ -49,8 +75,8 @@ const ledgerPortDefault = 8_000
 /** Offset of the ledger's HTTPS port from its HTTP port, used if only the HTTP port is chosen: 8000 and 8443. */
 const httpsAbove = 443
 
-const portFlag = (name: string, what: string, from: string) =>
-  Flag.Int(name).pipe(Flag.withDescription(`Port of ${what}, 0 picks a free one; default ${from}`), Flag.optional)
+const ownPortFlag = (name: string, what: string, from: string) =>
+  portFlag(name).pipe(Flag.withDescription(`Port of ${what}, 0 picks a free one; default ${from}`), Flag.optional)
 
 const portOverride = (path: string, port: Option.Option<number>): ReadonlyArray<string> =>
   Option.match(port, { onNone: () => [], onSome: (port) => [`${path}=${port}`] })
@@ -190,9 +216,9 @@ export const start = Command.make(
   "start",
   {
     ...placeFlags(),
-    port: portFlag("port", "the facilitator", String(portDefault)),
-    ledgerPort: portFlag("ledger-port", "the embedded ledger", String(ledgerPortDefault)),
-    ledgerHttpsPort: portFlag("ledger-https-port", "the embedded ledger over HTTPS", "443 above --ledger-port")
+    port: ownPortFlag("port", "the facilitator", String(portDefault)),
+    ledgerPort: ownPortFlag("ledger-port", "the embedded ledger", String(ledgerPortDefault)),
+    ledgerHttpsPort: ownPortFlag("ledger-https-port", "the embedded ledger over HTTPS", "443 above --ledger-port")
   },
   Effect.fn(function* (flags) {
     return yield* run(flags, [
@@ -208,7 +234,7 @@ export const tools = Command.make(
   "tools",
   {
     ...placeFlags("tools"),
-    port: portFlag("port", "the tool server's HTTP transport", "4522"),
+    port: ownPortFlag("port", "the tool server's HTTP transport", "4522"),
     printConfig: Flag.Boolean("print-config").pipe(
       Flag.withDescription("Print a client's configuration for this server, and start nothing; default false"),
       Flag.withDefault(false)

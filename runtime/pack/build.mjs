@@ -4,7 +4,7 @@
 // of the sources.
 import { install, root } from "../bootstrap.mjs"
 import { spawnSync } from "node:child_process"
-import { cpSync, readdirSync, rmSync, statSync } from "node:fs"
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join, relative, sep } from "node:path"
 import process from "node:process"
 
@@ -37,10 +37,43 @@ const copy = () => {
   }
 }
 
+const manifest = join(root, "package.json")
+const original = join(root, "node_modules", ".cache", "tollkeeper", "package.json")
+
+/** Puts back the manifest of the sources, also after a packing that was killed. */
+const restore = () => {
+  if (existsSync(original)) renameSync(original, manifest)
+}
+
+/** Files of `swagger-ui-dist` that the API page needs, and their licenses. */
+const swagger = ["swagger-ui-bundle.js", "swagger-ui.css", "LICENSE", "NOTICE"]
+
+/**
+ * Keeps npm from running a dependency's install script when it installs the archive: it applies neither our overrides
+ * nor `--ignore-scripts` there. The archive has the files of `swagger-ui-dist` instead of the package, because its
+ * dependency reports each installation. It bundles `@opentelemetry/sdk-node` with `protobufjs`, to drop their script.
+ */
+const packWithoutScripts = () => {
+  const read = (file) => JSON.parse(readFileSync(file, "utf8"))
+  const write = (file, value) => writeFileSync(file, `${JSON.stringify(value, undefined, 2)}\n`)
+  const modules = join(root, "node_modules")
+  for (const file of swagger)
+    cpSync(join(modules, "swagger-ui-dist", file), join(dist, "packages", "swagger-ui-dist", file))
+  const protobuf = join(modules, "protobufjs", "package.json")
+  write(protobuf, { ...read(protobuf), scripts: {} })
+  const { "swagger-ui-dist": _, ...dependencies } = read(manifest).dependencies
+  const packed = { ...read(manifest), dependencies, bundleDependencies: ["@opentelemetry/sdk-node"] }
+  cpSync(manifest, original, { recursive: true })
+  write(manifest, packed)
+}
+
+restore()
+if (process.argv.includes("--restore")) process.exit()
 install(root, "what Tollkeeper needs")
 rmSync(dist, { recursive: true, force: true })
 compile()
 copy()
+packWithoutScripts()
 const all = filesIn(dist)
 const bytes = all.reduce((sum, file) => sum + statSync(file).size, 0)
 // Standard output is npm's.

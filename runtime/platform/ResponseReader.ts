@@ -1,6 +1,7 @@
 // Reads one HTTP/1.1 response from raw bytes, as far as its seller's framing allows, because we paid for the answer. It
 // accepts heads of any length, bare line feeds, repeated lengths and unknown lines. Bytes without readable framing
-// become an unchanged body, marked as malformed. Bytes come in any parts. Pure.
+// become an unchanged body, marked as malformed. A body that is longer than declared extends to the end of the
+// connection. Bytes come in any parts. Pure.
 
 interface ResponseHead {
   readonly status: number
@@ -11,12 +12,14 @@ interface ResponseHead {
 interface ResponseSink {
   readonly head: (head: ResponseHead) => void
   readonly body: (bytes: Buffer) => void
+  /** The body has its declared length. More of it may come until the connection ends. */
+  readonly complete: () => void
   /** `isWhole`: the body ended as its framing declares. */
   readonly end: (isWhole: boolean) => void
 }
 
 /** `raw`: unreadable framing; the body extends to the end of the connection. */
-type Framing = "none" | "chunked" | "close" | "raw" | { left: number }
+type Framing = "chunked" | "close" | "raw" | { left: number }
 
 /** Maximum bytes of a head, and of all interim heads before it (100 to 199). */
 const headMax = 262_144
@@ -25,7 +28,7 @@ const sizeLineMax = 8_192
 
 const readHead = (text: string): ResponseHead | undefined => {
   const [first = "", ...lines] = text.split(/\r?\n/)
-  const status = /^HTTP\/\d(?:\.\d)? +(\d{3})(?: |$)/.exec(first)?.[1]
+  const status = /^HTTP\/\d(?:\.\d)? +(\d{3})(?: |$)/i.exec(first)?.[1]
   if (status === undefined) return undefined
   const headers: Record<string, string> = {}
   for (const line of lines) {
@@ -39,13 +42,15 @@ const readHead = (text: string): ResponseHead | undefined => {
 }
 
 const framingOf = ({ headers, status }: ResponseHead): Framing => {
-  if (status === 204 || status === 304) return "none"
+  if (status === 204 || status === 304) return { left: 0 }
   if (/(^|,)\s*chunked\s*$/i.test(headers["transfer-encoding"] ?? "")) return "chunked"
   const lengths = new Set((headers["content-length"] ?? "").split(",").map((one) => one.trim()))
   const [length = ""] = lengths
   // Ignores contradicting lengths; the body then extends to the end of the connection.
   return lengths.size === 1 && /^\d{1,15}$/.test(length) ? { left: Number(length) } : "close"
 }
+
+const isBlank = (bytes: Buffer) => bytes.every((byte) => byte === 0x0d || byte === 0x0a || byte === 0x20)
 
 export class ResponseReader {
   readonly #sink: ResponseSink
@@ -78,8 +83,10 @@ export class ResponseReader {
   close(): void {
     if (this.#isEnded) return
     if (this.#framing === undefined) this.#unframed()
-    const isWhole = this.#framing === "close" || (this.#framing === "chunked" && this.#chunk === "trailers")
-    this.#pass(this.#waiting.length)
+    const framing = this.#framing
+    const isComplete = typeof framing === "object" && framing.left === 0
+    const isWhole = isComplete || framing === "close" || (framing === "chunked" && this.#chunk === "trailers")
+    if (!isComplete) this.#pass(this.#waiting.length)
     this.#end(isWhole)
   }
 
@@ -88,23 +95,32 @@ export class ResponseReader {
     if (this.#framing === undefined) return this.#readHead()
     if (this.#framing === "chunked") return this.#readChunk()
     if (this.#waiting.length === 0) return false
-    if (typeof this.#framing !== "object") {
-      this.#pass(this.#waiting.length)
-      return false
-    }
-    const taken = Math.min(this.#framing.left, this.#waiting.length)
-    this.#framing.left -= taken
-    this.#pass(taken)
-    if (this.#framing.left === 0) this.#end(true)
+    if (typeof this.#framing === "object") return this.#readSized(this.#framing)
+    this.#pass(this.#waiting.length)
     return false
   }
 
+  #readSized(framing: { left: number }): boolean {
+    if (framing.left > 0) {
+      const taken = Math.min(framing.left, this.#waiting.length)
+      framing.left -= taken
+      this.#pass(taken)
+      if (framing.left === 0) this.#sink.complete()
+      return framing.left === 0
+    }
+    // A line end after the body is not more of it.
+    if (this.#waiting.length <= sizeLineMax && isBlank(this.#waiting)) return false
+    this.#framing = "close"
+    return true
+  }
+
   #readHead(): boolean {
+    while (this.#waiting[0] === 0x0d || this.#waiting[0] === 0x0a) this.#waiting = this.#waiting.subarray(1)
     const bytes = this.#waiting
     const end = this.#headEnd()
     if (end === undefined) {
       const begins = bytes.subarray(0, 5).toString("latin1")
-      if (bytes.length <= headMax && "HTTP/".startsWith(begins)) return false
+      if (bytes.length <= headMax && "HTTP/".startsWith(begins.toUpperCase())) return false
       this.#unframed()
       return true
     }
@@ -122,7 +138,7 @@ export class ResponseReader {
     }
     this.#framing = framingOf(head)
     this.#sink.head(head)
-    if (this.#framing === "none" || (typeof this.#framing === "object" && this.#framing.left === 0)) this.#end(true)
+    if (typeof this.#framing === "object" && this.#framing.left === 0) this.#sink.complete()
     return true
   }
 

@@ -1,6 +1,6 @@
-// Schedules requests in the event loop. Payments begin immediately. Other requests begin round-robin by address, a few
-// at a time. While a payment is being answered, they get at most half of the event loop's time, so that unexpectedly
-// expensive requests do not delay payments.
+// Schedules requests in the event loop. Payments begin immediately. Other requests begin round-robin by address, one in
+// each turn of the loop, so that a new payment waits for one of them at most. While a payment is being answered, they
+// get at most a third of the event loop's time, so that unexpectedly expensive requests do not delay payments.
 import type { ServerResponse } from "node:http"
 
 /**
@@ -9,6 +9,9 @@ import type { ServerResponse } from "node:http"
  */
 const begunMax = 16
 const soonMillis = 250
+
+/** Time of others' turns: a third. Turns below a millisecond add up, since a flood consists of them. */
+const restTimes = 2
 
 /** Longest pause after a costly turn. */
 const pauseMax = 250
@@ -19,6 +22,8 @@ export class Turns {
   #payments = 0
   #begun = 0
   #isPausing = false
+  /** Milliseconds that others still have to pause. */
+  #owed = 0
   /** Queued requests by address; the first address is next. */
   readonly #waiting = new Map<string, Array<Begin>>()
 
@@ -63,12 +68,12 @@ export class Turns {
       this.#waiting.delete(address)
       const begin = queue.shift()!
       if (queue.length > 0) this.#waiting.set(address, queue)
-      if (this.#payments > 0) this.#pause()
+      this.#pause()
       begin()
     }
   }
 
-  /** Starts no other request until this turn ends, and then for as long as the turn took. */
+  /** Starts no other request in this turn and, while a payment is answered, for twice as long as the turns took. */
   #pause(): void {
     this.#isPausing = true
     const begun = performance.now()
@@ -77,9 +82,10 @@ export class Turns {
       this.#next()
     }
     setImmediate(() => {
-      const took = performance.now() - begun
-      if (took < 1) resume()
-      else setTimeout(resume, Math.min(took, pauseMax))
+      this.#owed = this.#payments === 0 ? 0 : this.#owed + restTimes * (performance.now() - begun)
+      if (this.#owed < 1) return resume()
+      setTimeout(resume, Math.min(this.#owed, pauseMax))
+      this.#owed = 0
     })
   }
 }

@@ -3,12 +3,14 @@
 // connection.
 //
 // A connection has one request at a time. If a client sends another one before it has received the previous answer, the
-// request waits, and we do not read the socket in the meantime. So a client that does not read its answers costs one
-// answer.
+// request waits, and we do not read the socket in the meantime. The server's parser gets a few bytes at a time, because
+// it parses all requests of the bytes that it gets: 650 in one read, which took longer than a payment. So a client that
+// does not read its answers costs one answer.
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Server as SecureServer } from "node:https"
 import type { Socket } from "node:net"
 import { principalOf } from "../../kernel/http/addresses.ts"
+import { SlowLane } from "./SlowLane.ts"
 
 /** Limits of the connections of a listener. */
 export interface ConnectionLimits {
@@ -69,10 +71,12 @@ export const connectionBounds = {
 const headBytesMax = 131_072
 const headersMax = 200
 
-/** Maximum queued requests: of one connection, of all connections, and of one connection while all exceed theirs. */
-const waitingMax = 1_024
-const allWaitingMax = 4_096
-const waitingShare = 32
+/** Maximum bytes that the parser gets at a time: a few requests. */
+const parsedBytesMax = 2_048
+const nothing = Buffer.alloc(0)
+
+/** Statuses of requests that a client should not repeat immediately. */
+const refusals: ReadonlySet<number> = new Set([401, 403, 429])
 
 /** How often connections are checked while at least one is active, and while all are idle. */
 const busyMillis = 250
@@ -88,6 +92,7 @@ type Exchange = readonly [request: IncomingMessage, response: ServerResponse, ev
 interface Connection {
   readonly socket: Socket
   readonly address: string
+  readonly isTrusted: boolean
   /** Start of the current phase, and the bytes read until then. */
   since: number
   bytes: number
@@ -95,6 +100,10 @@ interface Connection {
   /** The request being answered; undefined between two requests. */
   current: Exchange | undefined
   readonly waiting: Array<Exchange>
+  /** Bytes that were read and that the parser has not received yet. */
+  unparsed: Buffer
+  /** The end of its wait in the slow lane; it is not read until then. */
+  held: NodeJS.Timeout | undefined
   /** When we noticed the first byte of the next head. */
   headSince: number | undefined
   /** Since when sent bytes have been waiting for the reader. */
@@ -112,7 +121,7 @@ class Connections {
   readonly #begin: (...exchange: Exchange) => void
   readonly #all = new Map<Socket, Connection>()
   readonly #counts = new Map<string, number>()
-  #waiting = 0
+  readonly #slow = new SlowLane()
   #timer: NodeJS.Timeout | undefined
   #isCalm = false
 
@@ -127,16 +136,20 @@ class Connections {
     const { connectionsMax, isTrusted, perAddressMax } = this.#limits
     const peer = socket.remoteAddress ?? "unknown"
     const address = principalOf(peer)
-    if (!isTrusted(peer) && (this.#counts.get(address) ?? 0) >= perAddressMax && !this.#evict(address)) return false
+    const trusted = isTrusted(peer)
+    if (!trusted && (this.#counts.get(address) ?? 0) >= perAddressMax && !this.#evict(address)) return false
     if (this.#all.size >= connectionsMax && !this.#evict(this.#largest())) return false
     const connection: Connection = {
       socket,
       address,
+      isTrusted: trusted,
       since: performance.now(),
       bytes: 0,
       hasAsked: false,
       current: undefined,
       waiting: [],
+      unparsed: nothing,
+      held: undefined,
       headSince: undefined,
       unsentSince: undefined
     }
@@ -150,14 +163,55 @@ class Connections {
     return true
   }
 
+  /**
+   * Called once the server has set up a new connection: takes the place of its parser's listener, and reads the
+   * connection later if its address has to wait.
+   */
+  opened(socket: Socket): void {
+    const connection = this.#all.get(socket)
+    if (connection === undefined) return
+    const [deliver] = socket.listeners("data") as Array<(bytes: Buffer) => void>
+    // The server resumes the socket after each request, also after one that waits.
+    const waits = () => connection.waiting.length > 0 || connection.held !== undefined
+    const parse = () => {
+      while (connection.unparsed.length > 0 && !waits() && !socket.isPaused() && !socket.destroyed) {
+        const bytes = connection.unparsed.subarray(0, parsedBytesMax)
+        connection.unparsed = connection.unparsed.subarray(parsedBytesMax)
+        deliver!.call(socket, bytes)
+      }
+      if (waits()) socket.pause()
+    }
+    socket.removeListener("data", deliver!)
+    // The parser reads the socket's handle itself. Node ends that for a new listener; Deno needs the call.
+    ;(socket as Socket & { readonly parser?: { unconsume(): void } }).parser?.unconsume()
+    socket.on("data", (bytes) => {
+      connection.unparsed = connection.unparsed.length === 0 ? bytes : Buffer.concat([connection.unparsed, bytes])
+      parse()
+    })
+    socket.on("resume", parse)
+    this.#hold(connection)
+  }
+
+  #hold(connection: Connection): void {
+    const { address, socket } = connection
+    const wait = this.#slow.waitOf(address, performance.now())
+    if (wait === 0 || connection.held !== undefined || socket.destroyed) return
+    socket.pause()
+    connection.held = setTimeout(() => {
+      connection.held = undefined
+      connection.since = performance.now()
+      this.#next(connection)
+    }, wait).unref()
+  }
+
   /** Begins a request, or queues it until the previous answer has been sent. */
   admit(...exchange: Exchange): void {
     const { socket } = exchange[0]
     if (socket.destroyed) return
     const connection = this.#all.get(socket)
     if (connection === undefined) return this.#begin(...exchange)
-    if (connection.current === undefined) this.#start(connection, exchange)
-    else this.#wait(connection, exchange)
+    if (connection.current === undefined && connection.held === undefined) this.#start(connection, exchange)
+    else connection.waiting.push(exchange)
   }
 
   #start(connection: Connection, exchange: Exchange): void {
@@ -169,36 +223,40 @@ class Connections {
     connection.headSince = undefined
     connection.since = performance.now()
     connection.bytes = connection.socket.bytesRead
-    response.once("close", () => this.#ended(connection))
+    response.once("close", () => this.#ended(connection, response.statusCode))
     this.#watch()
     if (request.rawHeaders.length > 2 * headersMax) return refuseUnread(response, 431)
     if (isScarce && !isPayment(request)) return refuseUnread(response, 503)
     this.#begin(...exchange)
   }
 
-  #wait(connection: Connection, exchange: Exchange): void {
-    const count = connection.waiting.push(exchange)
-    this.#waiting += 1
-    connection.socket.pause()
-    if (count > waitingMax || (this.#waiting > allWaitingMax && count > waitingShare)) this.#cut(connection)
+  #ended(connection: Connection, status: number): void {
+    const now = performance.now()
+    // Deno's server does not always read the rest of the body.
+    connection.current?.[0].resume()
+    connection.current = undefined
+    connection.since = now
+    connection.bytes = connection.socket.bytesRead
+    if (refusals.has(status) && !connection.isTrusted) {
+      this.#slow.refused(connection.address, now)
+      this.#hold(connection)
+    }
+    if (connection.held === undefined) this.#next(connection)
   }
 
-  #ended(connection: Connection): void {
-    connection.current = undefined
-    connection.since = performance.now()
-    connection.bytes = connection.socket.bytesRead
+  /** Begins the next queued request, and reads on. */
+  #next(connection: Connection): void {
     const next = connection.waiting.shift()
-    if (next === undefined) return
-    this.#waiting -= 1
     if (!connection.socket.writable) return
-    if (connection.waiting.length === 0) connection.socket.resume()
-    this.#start(connection, next)
+    if (connection.waiting.length === 0 && connection.socket.isPaused()) connection.socket.resume()
+    if (next !== undefined) this.#start(connection, next)
   }
 
   #forget(connection: Connection): void {
     if (!this.#all.delete(connection.socket)) return
-    this.#waiting -= connection.waiting.length
+    clearTimeout(connection.held)
     connection.waiting.length = 0
+    connection.unparsed = nothing
     const left = (this.#counts.get(connection.address) ?? 1) - 1
     if (left === 0) this.#counts.delete(connection.address)
     else this.#counts.set(connection.address, left)
@@ -301,9 +359,13 @@ export const limitConnections = (
   const connections = new Connections(limits, begin)
   const opened = "setSecureContext" in server ? "secureConnection" : "connection"
   server.emit = (event: string, ...args: Array<any>) => {
-    if (event === opened && !connections.open(args[0])) args[0].destroy()
-    else if (event === "request" || event === "checkContinue") connections.admit(args[0], args[1], event)
-    else return emit(event, ...args)
+    if (event === "request" || event === "checkContinue") connections.admit(args[0], args[1], event)
+    else if (event !== opened) return emit(event, ...args)
+    else if (!connections.open(args[0])) args[0].destroy()
+    else {
+      emit(event, ...args)
+      connections.opened(args[0])
+    }
     return true
   }
 }

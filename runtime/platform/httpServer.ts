@@ -14,9 +14,9 @@
 import { type IncomingMessage, Server, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { LinkedList } from "../../kernel/effect/LinkedList.ts"
-import { principalOf } from "../../kernel/http/addresses.ts"
+import { clientAddress, principalOf } from "../../kernel/http/addresses.ts"
 import { pathOf } from "../../kernel/http/httpMiddleware.ts"
-import { connectionBounds, type ConnectionLimits, limitConnections } from "./connections.ts"
+import { connectionBounds, connectionLimits, type ConnectionLimits, limitConnections } from "./connections.ts"
 import { compileEarly } from "./startHeap.ts"
 import { Turns } from "./Turns.ts"
 
@@ -66,6 +66,9 @@ export const makeHttpServer = (limits: Partial<ConnectionLimits> = {}): HttpServ
   const server = new PlainServer({ ...connectionBounds, maxHeaderSize: 65_536 })
   const emit = server.emit.bind(server)
   const turns = new Turns()
+  const { isTrusted } = { ...connectionLimits, ...limits }
+  const addressOf = ({ headers, socket }: IncomingMessage) =>
+    clientAddress(socket.remoteAddress ?? "", String(headers["x-forwarded-for"] ?? ""), isTrusted)
   limitConnections(server, { isPayment, ...limits }, (request, response, event) => {
     // Browsers and curl use 1.1. A proxy that uses 1.0, as nginx long did by default, does not identify itself in a
     // header.
@@ -75,7 +78,7 @@ export const makeHttpServer = (limits: Partial<ConnectionLimits> = {}): HttpServ
     // By then, the rest of the bytes that came with the head is parsed.
     setImmediate(() => {
       if (isPayment(request)) turns.pay(response, hand)
-      else turns.enter(principalOf(request.socket.remoteAddress ?? ""), response, hand)
+      else turns.enter(principalOf(addressOf(request)), response, hand)
     })
   })
   server.on("connection", (socket) => {

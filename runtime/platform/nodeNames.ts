@@ -6,7 +6,7 @@ import { Context, Effect, Option } from "effect"
 import { Resolver } from "node:dns/promises"
 import { readFile } from "node:fs/promises"
 import { FairScheduler } from "../../kernel/effect/FairScheduler.ts"
-import { OnBehalfOf, OutboundFailed } from "../../kernel/platform/Outbound.ts"
+import { OnBehalfOf, type Outbound, OutboundFailed } from "../../kernel/platform/Outbound.ts"
 
 /** Timeout of a name, including the time in the queue. */
 const resolveTimeout = "3 seconds"
@@ -34,23 +34,35 @@ const hostsOf = (host: string) =>
 
 type Answer = ReadonlyArray<string> | string
 
-/** Queries both families in parallel; if neither has an address, returns the code of the first failure. */
-const ask = (host: string, servers: ReadonlyArray<string> | undefined) =>
+type Query = (resolver: Resolver) => Promise<Effect.Effect<ReadonlyArray<string>, OutboundFailed>>
+
+const ask = (query: Query, servers: ReadonlyArray<string> | undefined) =>
   Effect.callback<ReadonlyArray<string>, OutboundFailed>((resume) => {
     const resolver = new Resolver({ timeout: 1_500, tries: 2 })
     if (servers !== undefined) resolver.setServers([...servers])
-    const failing = (error: unknown): Answer => codeOf(error) ?? "EUNKNOWN"
-    void Promise.all([resolver.resolve4(host).catch(failing), resolver.resolve6(host).catch(failing)]).then(
-      (answers) => {
-        const found = answers.flatMap((answer) => (typeof answer === "string" ? [] : answer))
-        if (found.length > 0) return resume(Effect.succeed(found))
-        const isAuthoritative = answers.every((answer) => answer === "ENOTFOUND")
-        const failed = new OutboundFailed({ reason: "unresolved", ...(isAuthoritative ? { isAuthoritative } : {}) })
-        resume(Effect.fail(failed))
-      }
-    )
+    void query(resolver).then(resume)
     return Effect.sync(() => resolver.cancel())
   })
+
+/** Queries both families in parallel. */
+const addressesOf =
+  (host: string): Query =>
+  async (resolver) => {
+    const failing = (error: unknown): Answer => codeOf(error) ?? "EUNKNOWN"
+    const answers = await Promise.all([resolver.resolve4(host).catch(failing), resolver.resolve6(host).catch(failing)])
+    const found = answers.flatMap((answer) => (typeof answer === "string" ? [] : answer))
+    if (found.length > 0) return Effect.succeed(found)
+    const isAuthoritative = answers.every((answer) => answer === "ENOTFOUND")
+    return Effect.fail(new OutboundFailed({ reason: "unresolved", ...(isAuthoritative ? { isAuthoritative } : {}) }))
+  }
+
+const textsOf =
+  (host: string): Query =>
+  (resolver) =>
+    resolver.resolveTxt(host).then(
+      (records) => Effect.succeed(records.map((parts) => parts.join(""))),
+      () => unresolved
+    )
 
 /** Name servers to use instead of the machine's. */
 export const NameServers = Context.Reference<ReadonlyArray<string> | undefined>("tollkeeper/platform/NameServers", {
@@ -62,17 +74,22 @@ const zoneOf = (host: string): string => host.replace(/\.$/, "").split(".").slic
 
 const unresolved = Effect.fail(new OutboundFailed({ reason: "unresolved" }))
 
-export const makeResolve = (servers?: ReadonlyArray<string>) => {
+const inTime = <A>(asked: Effect.Effect<A, OutboundFailed>) =>
+  Effect.catchTag(Effect.timeout(asked, resolveTimeout), "TimeoutError", () => unresolved)
+
+/** Addresses and texts of names; queries of both kinds share the limits. */
+export const makeNames = (servers?: ReadonlyArray<string>): Pick<Outbound["Service"], "resolve" | "texts"> => {
   const turns = new FairScheduler(questionsMax)
-  const askInTurn = Effect.fnUntraced(function* (host: string) {
+  const askInTurn = Effect.fnUntraced(function* (host: string, query: Query) {
     // The process itself asks on behalf of many callers: each zone counts as a caller.
     const caller = (yield* OnBehalfOf) || zoneOf(host)
-    const answer = yield* turns.run({ name: caller, isFree: false }, ask(host, servers))
+    const answer = yield* turns.run({ name: caller, isFree: false }, ask(query, servers))
     return Option.isSome(answer) ? answer.value : yield* unresolved
   })
-  return (host: string): Effect.Effect<ReadonlyArray<string>, OutboundFailed> =>
-    Effect.flatMap(hostsOf(host), (found) => (found.length > 0 ? Effect.succeed(found) : askInTurn(host))).pipe(
-      Effect.timeout(resolveTimeout),
-      Effect.catchTag("TimeoutError", () => unresolved)
-    )
+  const askAddresses = (host: string) => askInTurn(host, addressesOf(host))
+  return {
+    resolve: (host) =>
+      inTime(Effect.flatMap(hostsOf(host), (found) => (found.length > 0 ? Effect.succeed(found) : askAddresses(host)))),
+    texts: (host) => inTime(askInTurn(host, textsOf(host)))
+  }
 }

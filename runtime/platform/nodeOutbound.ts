@@ -8,7 +8,7 @@ import { connect, isIP } from "node:net"
 import * as tls from "node:tls"
 import * as zlib from "node:zlib"
 import { Outbound, OutboundFailed, type OutboundAnswer, type OutboundRequest } from "../../kernel/platform/Outbound.ts"
-import { makeResolve, NameServers } from "./nodeNames.ts"
+import { makeNames, NameServers } from "./nodeNames.ts"
 import { ResponseReader } from "./ResponseReader.ts"
 
 const failed = (reason: OutboundFailed["reason"]) => new OutboundFailed({ reason })
@@ -95,34 +95,73 @@ const receiverOf = (
   return { data, end: () => answered(), broken, settle }
 }
 
-/** Decoders of content codings; truncated data is decoded as far as it came. */
-const decoders: Readonly<Record<string, () => zlib.Gunzip | zlib.Inflate | zlib.BrotliDecompress>> = {
-  gzip: () => zlib.createGunzip({ finishFlush: zlib.constants.Z_SYNC_FLUSH }),
-  "x-gzip": () => zlib.createGunzip({ finishFlush: zlib.constants.Z_SYNC_FLUSH }),
-  deflate: () => zlib.createInflate({ finishFlush: zlib.constants.Z_SYNC_FLUSH }),
-  br: () => zlib.createBrotliDecompress({ finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH })
-}
+type Decoder = zlib.Gunzip | zlib.Inflate | zlib.InflateRaw | zlib.BrotliDecompress
 
-/** A receiver for the decoded body. If the coding is known, the head contains neither the coding nor the length. */
-const decodingReceiver = (head: Pick<OutboundAnswer, "status" | "headers">, request: OutboundRequest, call: Call) => {
+const flushed = { finishFlush: zlib.constants.Z_SYNC_FLUSH }
+const gunzip = () => zlib.createGunzip(flushed)
+/**
+ * Decoders of content codings, in the order in which they are tried. Truncated data is decoded as far as it came. Some
+ * servers send deflate without its header.
+ */
+const decoders: Readonly<Record<string, ReadonlyArray<() => Decoder>>> = {
+  gzip: [gunzip],
+  "x-gzip": [gunzip],
+  deflate: [() => zlib.createInflate(flushed), () => zlib.createInflateRaw(flushed)],
+  br: [() => zlib.createBrotliDecompress({ finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH })]
+}
+/** Bytes that are kept until a decoder has decoded some, so that the next one can begin with them. */
+const undecodedMax = 65_536
+
+/**
+ * A receiver for the decoded body. If the coding is known, the head contains neither the coding nor the length. A body
+ * that is not in its declared coding is received as it came.
+ */
+const decodingReceiver = (
+  head: Pick<OutboundAnswer, "status" | "headers">,
+  request: OutboundRequest,
+  call: Call,
+  attempt = 0
+): Receiver => {
   const { "content-encoding": coding = "", "content-length": _, ...others } = head.headers
-  const decoder = request.decodes === true ? decoders[coding.trim().toLowerCase()]?.() : undefined
+  const decoder = request.decodes === true ? decoders[coding.trim().toLowerCase()]?.[attempt]?.() : undefined
   if (decoder === undefined) return receiverOf(head, request, call)
   const receiver = receiverOf({ status: head.status, headers: others }, request, call)
   let cut: OutboundAnswer["cut"]
-  decoder.on("data", receiver.data)
+  let isEnded = false
+  let [undecoded, next]: [Buffer | undefined, Receiver | undefined] = [Buffer.alloc(0), undefined]
+  decoder.on("data", (chunk: Buffer) => {
+    undecoded = undefined
+    receiver.data(chunk)
+  })
   decoder.once("end", () => (cut === undefined ? receiver.end() : receiver.broken(cut)))
-  decoder.once("error", () => receiver.broken("malformed"))
+  decoder.once("error", () => {
+    if (undecoded === undefined) return receiver.broken("malformed")
+    receiver.settle()
+    next = decodingReceiver(head, request, call, attempt + 1)
+    next.data(undecoded)
+    if (cut !== undefined) next.broken(cut)
+    else if (isEnded) next.end()
+  })
   return {
-    data: (chunk) => void decoder.write(chunk),
-    end: () => void decoder.end(),
+    data: (chunk) => {
+      if (next !== undefined) return next.data(chunk)
+      if (undecoded !== undefined)
+        undecoded = undecoded.length > undecodedMax ? undefined : Buffer.concat([undecoded, chunk])
+      decoder.write(chunk)
+    },
+    end: () => {
+      if (next !== undefined) return next.end()
+      isEnded = true
+      decoder.end()
+    },
     // A coding that ends early still delivers its data.
     broken: (reason) => {
+      if (next !== undefined) return next.broken(reason)
       cut ??= reason
       decoder.end()
     },
-    settle: receiver.settle
-  } satisfies Receiver
+    settle: () => (next ?? receiver).settle()
+  }
 }
 
 const receive = (incoming: http.IncomingMessage, request: OutboundRequest, call: Call) => {
@@ -201,14 +240,29 @@ const sendLeniently = (request: OutboundRequest) =>
     const call: Call = { begun: performance.now(), resume, close: () => socket.destroy() }
     let receiver: Receiver | undefined
     let isUnframed = false
+    let complete: NodeJS.Timeout | undefined
     const reader = new ResponseReader({
       head: (head) => {
         if (head.status === 101) return call.close()
         isUnframed = head.status === 0
         receiver = decodingReceiver(head, request, call)
       },
-      body: (bytes) => receiver?.data(bytes),
-      end: (isWhole) => (isWhole ? receiver?.end() : receiver?.broken(isUnframed ? "malformed" : "unreachable"))
+      body: (bytes) => {
+        clearTimeout(complete)
+        receiver?.data(bytes)
+      },
+      // A server may declare too short a length, and close the connection late or never.
+      complete: () => {
+        complete = setTimeout(() => {
+          receiver?.end()
+          call.close()
+        }, pauseMillis)
+      },
+      end: (isWhole) => {
+        clearTimeout(complete)
+        if (isWhole) receiver?.end()
+        else receiver?.broken(isUnframed ? "malformed" : "unreachable")
+      }
     })
     let isSilent = true
     const ended = () => {
@@ -224,6 +278,7 @@ const sendLeniently = (request: OutboundRequest) =>
     socket.once("error", (error) => (isSilent ? resume(Effect.fail(unreachable(error))) : reader.close()))
     socket.once("close", ended)
     return Effect.sync(() => {
+      clearTimeout(complete)
       receiver?.settle()
       socket.destroy()
     })
@@ -237,5 +292,5 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
 
 export const layer: Layer.Layer<Outbound> = Layer.effect(
   Outbound,
-  Effect.map(NameServers, (servers) => ({ resolve: makeResolve(servers), send }))
+  Effect.map(NameServers, (servers) => ({ ...makeNames(servers), send }))
 )

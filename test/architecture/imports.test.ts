@@ -66,11 +66,16 @@ const runtimeIssue = (path: string, target: string): string | undefined => {
   if (target.startsWith("kernel/") || target.startsWith("runtime/")) return undefined
   // The standalone ledger is a separate program, so its command starts more than a plugin.
   if (path === "runtime/runLedger.ts" && target === "plugins/ledger-local/standalone.ts") return undefined
-  // The first example is a command too, for users without a checkout.
-  if (path === "runtime/commands/pay.ts" && target === "examples/pay.ts") return undefined
-  if (path === "runtime/commands/checkSeller.ts" && target === "examples/checkSeller.ts") return undefined
+  // These examples are commands too, for users without a checkout.
+  const commands = { pay: "pay", checkSeller: "checkSeller", watch: "watchtower" }
+  for (const [name, example] of Object.entries(commands))
+    if (path === `runtime/commands/${name}.ts` && target === `examples/${example}.ts`) return undefined
   // Only the published scripts check receipts.
-  if (/^runtime\/(?:verifyReceipt|readLog)\.ts$/.test(path) && target.startsWith("examples/receipts/")) return undefined
+  if (
+    /^runtime\/(?:verifyReceipt|fetchReceipts|auditLog|compareHeads)\.ts$/.test(path) &&
+    target.startsWith("examples/receipts/")
+  )
+    return undefined
   return /^plugins\/[a-z0-9-]+\/plugin\.ts$/.test(target)
     ? undefined
     : "the runtime imports of a plugin its plugin.ts only"

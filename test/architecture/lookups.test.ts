@@ -27,7 +27,7 @@ const lookups = [
   { what: "RPC retries", word: "retr(y|ies)", folder: "kernel/ledger/", found: "ledger/askEndpoints.ts" },
   { what: "a metric", word: "counter\\(", folder: "kernel/", found: "telemetry/metrics.ts" },
   { what: "graceful shutdown", word: "sigterm", folder: "kernel/", found: "payment/Facilitator.ts" },
-  { what: "a route", word: "router.add", folder: "kernel/", found: "payment/http/Routes.ts" },
+  { what: "a route", word: "addRoutes", folder: "kernel/", found: "payment/http/Routes.ts" },
   { what: "idempotency", word: "idempoten", folder: "kernel/", found: "settle/existing.ts" },
   { what: "validation", word: "validation", folder: "kernel/", found: "payment/checkEnvelope.ts" },
   { what: "batching", word: "batch", folder: "kernel/", found: "database/batched.ts" },

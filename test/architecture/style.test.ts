@@ -8,7 +8,7 @@ import { isNode, parseSource, type Source, sources, sourcesIn, textFiles } from 
 const linesMax = 390
 const longFiles: Readonly<Record<string, number>> = {
   // Generated.
-  "examples/client/types.ts": 3_030
+  "examples/client/types.ts": 3_180
 }
 
 const bodyOf = (source: Source) => (source.program["body"] as ReadonlyArray<unknown>).filter(isNode)

@@ -22,10 +22,13 @@ const fixed: ReadonlyArray<readonly [name: RegExp, where: RegExp]> = [
   // Members, routes, facts, settings and roles of the wire.
   [
     /^(?:lastLook|lastLookAt|look|lookAtOrigin|standing)$/,
-    /catalog|guides|openapi|contract|browser|search|examples\/client/
+    /catalog|guides|openapi|contract|browser|search|examples\/client|[rR]oute(?:s\.md|Requests)|attackers|outgoing/
   ],
   [/^(?:told_at|toldAt|remembered_minutes|max_parallel_workers_per_gather)$/, /./],
-  [/^(?:standing|FacilitatorStanding|nobody)$/, /dashboard|browser|scenarios|contract|views|examples\/client/],
+  [
+    /^(?:standing|FacilitatorStanding|nobody)$/,
+    /dashboard|browser|scenarios|contract|views|examples\/client|routes\.md/
+  ],
   // A user of the system, and a user name that no database has.
   [/^nobody$/, /postgres|onboarding/],
   // Information retrieval's term for queries with graded results.

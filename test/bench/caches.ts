@@ -176,8 +176,7 @@ export const bench = (): Promise<boolean> =>
     compareNotes()
     const facilitator = yield* startFacilitator({
       database: "pglite",
-      channels: 3,
-      set: ["search.searches_per_second=0"]
+      channels: 3
     })
     const resources = sets.flatMap((set) => listingsOf(set))
     yield* facilitator.publishedBy(ingest(facilitator.sql, resources))

@@ -4,7 +4,7 @@
 // signed.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { sellingPage, startOrigin } from "../plugins/catalog/startOrigin.ts"
 import { eventually } from "../support/eventually.ts"

@@ -6,7 +6,7 @@ import { NodeServices } from "@effect/platform-node"
 import type { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { sellingPage, startOrigin } from "../plugins/catalog/startOrigin.ts"
 import { eventually } from "../support/eventually.ts"
@@ -127,7 +127,7 @@ const run = Effect.fnUntraced(function* ({ database = "pglite", days, hostile, s
   const facilitator = yield* startFacilitator({
     database,
     closeMillis: 1_000,
-    set: ["catalog_security.probe_pause_seconds=0", "search.searches_per_second=0", "discovery.reads_per_second=0"]
+    set: ["catalog_security.probe_pause_seconds=0"]
   })
   const buyers = yield* Effect.forEach([1, 2, 3], () => facilitator.account())
   const payers = yield* Effect.forEach(Array.from({ length: Math.ceil(hostile / 20) }), () => facilitator.account())

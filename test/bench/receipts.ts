@@ -1,11 +1,13 @@
 // `npm run bench -- receipts`: the cost of receipts and their log. Two facilitators that differ only in the plugin,
 // each a process with its own database, settle in short rounds that alternate. Their processor time and that of the
 // database are compared, including all work within a second after a round. Also prints the time to make one receipt,
-// and the disk space of a leaf. `--rounds N --count N`.
+// the disk space of a leaf, and the time of the audit by the number of settlements.
+// `--rounds N --count N --audit 10000,64000`.
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import process from "node:process"
 import { parseArgs } from "node:util"
+import { auditTimes } from "./auditTimes.ts"
 import { signClaims } from "../../plugins/receipts/claims.ts"
 import type { ReceiptClaims } from "../../plugins/receipts/contract.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
@@ -101,7 +103,11 @@ const line = (name: string, rounds: ReadonlyArray<Round>): string =>
 export const bench = async (): Promise<boolean> => {
   const { values } = parseArgs({
     args: process.argv.slice(3),
-    options: { rounds: { type: "string", default: "12" }, count: { type: "string", default: "60" } }
+    options: {
+      rounds: { type: "string", default: "12" },
+      count: { type: "string", default: "60" },
+      audit: { type: "string", default: "10000,64000" }
+    }
   })
   const [rounds, count] = [Number(values.rounds), Number(values.count)]
   const progress = new Progress("receipts", rounds + 2)
@@ -123,6 +129,7 @@ export const bench = async (): Promise<boolean> => {
       spent(all, whole)
     ]) as [[number, number], [number, number]]
     const disk = await diskOf(beside)
+    const { resumed, times } = await auditTimes(beside, values.audit.split(",").map(Number))
     const made = makeMillis()
     console.log(line("without receipts", measured.without))
     console.log(line("with receipts", measured.beside))
@@ -134,7 +141,16 @@ export const bench = async (): Promise<boolean> => {
       `  ${disk.leaves} leaves: ${disk.bytes.toFixed(0)} bytes of disk each, ${disk.log.toFixed(0)} of them ` +
         "the log's"
     )
-    const bars = [atMost("share of a settle's CPU", own[0] / base[0] - 1, 0.02), atMost("ms of its time", made, 1)]
+    for (const { mebibytes, seconds, settlements } of times)
+      console.log(`  audit of ${settlements}: ${seconds.toFixed(1)} s, ${mebibytes.toFixed(0)} MiB`)
+    const [few, many] = [times[0]!, times.at(-1)!]
+    const each = (many.seconds - few.seconds) / (many.settlements - few.settlements)
+    console.log(`  resumed: ${resumed.toFixed(1)} s; a million: ${(each * 1e6).toFixed(0)} s`)
+    const bars = [
+      atMost("share of a settle's CPU", own[0] / base[0] - 1, 0.05),
+      atMost("ms of its time", made, 1),
+      atMost("seconds for a million audited", each * 1e6, 600)
+    ]
     console.log(`receipts: ${bars.map(barLine).join("; ")}`)
     return bars.every(({ holds }) => holds)
   } finally {

@@ -9,7 +9,7 @@ import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { paywall, prepareProxy } from "../../examples/seller/paywall.mjs"
 import { makeSell, toNode } from "../../examples/seller/sellRequest.mjs"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { chromiumPath, howToGetOne } from "./chromium.ts"
 import { launch, Visit } from "./Visit.ts"
@@ -62,7 +62,7 @@ const cut = (answer: Response) => answer
 
 beforeAll(async () => {
   if (!hasChromium) return
-  const options = { closeMillis: 1_000, set: ["prepare.per_second=0"] }
+  const options = { closeMillis: 1_000 }
   facilitator = await run(
     startFacilitator(options).pipe(
       Scope.provide(scope),

@@ -45,7 +45,7 @@ describe.skipIf(chromiumPath() === undefined)(
       const settled = await pay()
       const visit = await Visit.open(browser, facilitator.url)
       await visit.go("/receipts")
-      const receipt = visit.page.getByLabel(/^Receipt:/)
+      const receipt = visit.page.getByLabel(/^Transaction hash, or receipt/)
       await receipt.fill(JSON.stringify(settled))
       const asked: Array<string> = []
       visit.page.on("request", (request) => asked.push(new URL(request.url()).pathname))
@@ -60,6 +60,16 @@ describe.skipIf(chromiumPath() === undefined)(
       await check.click()
       await visit.page.getByText("the receipt is of another payment").waitFor()
       expect(new Set(asked)).toEqual(new Set(["/.well-known/did.json"]))
+      // The newest payment's hash, and a receipt from a file, are checked too.
+      await visit.page.getByRole("button", { name: "Use the newest payment here" }).click()
+      expect(await receipt.inputValue()).toBe(settled.transaction)
+      await check.click()
+      await visit.page.getByText("PAYMENT ONLY").waitFor()
+      const file = { name: "receipt.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(settled)) }
+      await visit.page.getByLabel("From a file").setInputFiles(file)
+      await visit.page.waitForFunction(() => document.querySelector("textarea")?.value.startsWith("{"))
+      await check.click()
+      await visit.page.getByText("PAYMENT ONLY").waitFor()
       expect(visit.issues).toEqual([])
       await visit.close()
     }, 240_000)

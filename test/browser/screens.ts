@@ -12,7 +12,7 @@ import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { launch, Visit } from "./Visit.ts"
 
 const [folder = "", ...names] = process.argv.slice(2)
-const widths = [1_280, 768, 390]
+const widths = [1_440, 1_024, 390]
 const themes = ["light", "dark"] as const
 const size = { settlements: 4_000, buyers: 240, sellers: 40, resources: 0, historyDays: 30 }
 

@@ -2,7 +2,7 @@
 // loses answers after the work was done, reports a lagging ledger, and reports an error for an accepted submission.
 import { Networks, TransactionBuilder } from "@stellar/stellar-sdk"
 import { type ProxiedCall, type RpcProxy, startRpcProxy } from "../support/rig/rpcProxy.ts"
-import { rpcCall } from "../support/rpcCall.ts"
+import { rpcCall } from "../../runtime/redteam/rpcCall.ts"
 
 export interface BadProxy extends RpcProxy {
   /** Seen so far, by kind. */

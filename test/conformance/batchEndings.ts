@@ -3,7 +3,7 @@
 // archived them.
 import assert from "node:assert/strict"
 import { signerOf, placeOf, signVoucher } from "../../examples/batch/vouchers.ts"
-import { assertRefusedSettle, assertRefusedVerify } from "./ask.ts"
+import { assertRefusedSettle, assertRefusedVerify } from "../../runtime/redteam/ask.ts"
 import { batchOf, type Cases, inShop, makeBuyer, price, usdc, word } from "./batchWorld.ts"
 import type { Part } from "./report.ts"
 import type { World } from "./world.ts"

@@ -2,7 +2,7 @@
 // amounts are claimed and settled without the seller, in time before a withdrawal ends.
 import assert from "node:assert/strict"
 import { remoteAuthorizer, remoteChannels, setClaimPolicy } from "../../examples/batch/remoteChannels.ts"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { batchOf, type Cases, inShop, makeBuyer, network, price, usdc } from "./batchWorld.ts"
 import type { Part } from "./report.ts"
 import type { World } from "./world.ts"
@@ -66,7 +66,7 @@ export const batchStoreCases = async (world: World, part: Part): Promise<void> =
         await buyer.pay(shop.page)
         await buyer.client.refund(shop.page)
         assert.equal(await world.balance(buyer.keypair.publicKey()), usdc - 5n * price)
-        await until("settled", async () => (await world.balance(shop.receiver)) === 5n * price)
+        await until("settled after the refund", async () => (await world.balance(shop.receiver)) === 5n * price)
       },
       own
     )

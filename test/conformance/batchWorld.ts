@@ -19,8 +19,8 @@ import { type BatchClientOptions, BatchStellarClient } from "../../examples/batc
 import { BatchStellarServer, keyAuthorizer, type ReceiverAuthorizer } from "../../examples/batch/BatchStellarServer.ts"
 import type { SellerChannels } from "../../examples/batch/channels.ts"
 import { channelKey, channelStateOf } from "../../plugins/x402-batch/contract.ts"
-import { testnetUsdc } from "../support/buyer.ts"
-import { post } from "./ask.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
+import { post } from "../../runtime/redteam/ask.ts"
 import type { Part } from "./report.ts"
 import { root, type World } from "./world.ts"
 

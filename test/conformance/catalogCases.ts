@@ -3,7 +3,7 @@
 // their owner. The official discovery client lists and searches.
 import assert from "node:assert/strict"
 import { join } from "node:path"
-import { post } from "./ask.ts"
+import { post } from "../../runtime/redteam/ask.ts"
 import { installSet, type OfficialSet, startSet } from "./officialSet.ts"
 import { type Program, startProgram } from "./programs.ts"
 import type { Part } from "./report.ts"

@@ -7,7 +7,7 @@ import { once } from "node:events"
 import { facilitatorClient } from "../../examples/seller-http.ts"
 import { bodyDeclaration, queryDeclaration } from "../plugins/catalog/support.ts"
 import type { Json } from "../plugins/mcp-tools/support.ts"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 
 interface Subject {
   readonly slug: string

@@ -2,8 +2,8 @@
 // the ledger, one request each to `/verify` and `/settle`, many concurrent buyers, and nothing for a replay or a
 // changed payment. All money is counted on the ledger.
 import assert from "node:assert/strict"
-import { awaitTransaction } from "../support/rpcCall.ts"
-import { assertRefusedSettle, assertRefusedVerify, post } from "./ask.ts"
+import { awaitTransaction } from "../../runtime/redteam/rpcCall.ts"
+import { assertRefusedSettle, assertRefusedVerify, post } from "../../runtime/redteam/ask.ts"
 import { installSet, type OfficialSet, type Purchase, type SetName, startSet } from "./officialSet.ts"
 import { refusalCases } from "./refusalCases.ts"
 import type { Part } from "./report.ts"

@@ -27,6 +27,7 @@ export interface Purchase {
 }
 
 export interface PurchaseOptions {
+  /** Of the set's own seller, or a URL. */
   readonly path: string
   readonly secret: string
   readonly method?: string
@@ -110,7 +111,7 @@ export const startSet = async (name: SetName, world: World, payTo: string, netwo
       sellerUrl,
       tap,
       buy: ({ path, ...rest }, horizon = "up") =>
-        ask({ ...rest, url: `${sellerUrl}${path}` }, horizon === "up" ? buyers : cutOffBuyers),
+        ask({ ...rest, url: new URL(path, sellerUrl).href }, horizon === "up" ? buyers : cutOffBuyers),
       sign: async (paymentRequired, secret) => {
         const { error, paymentPayload } = await ask({ paymentRequired, secret })
         if (error !== undefined) throw new Error(error)

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict"
 import { Keypair } from "@stellar/stellar-sdk"
 import { draftProfiles } from "../support/uptoProfiles.ts"
-import { assertRefusedSettle, assertRefusedVerify } from "./ask.ts"
+import { assertRefusedSettle, assertRefusedVerify } from "../../runtime/redteam/ask.ts"
 import type { Part } from "./report.ts"
 import {
   deployDraft,

@@ -1,6 +1,6 @@
 // Any language, any framework: each buyer buys from each seller by `exact` and, if the buyer supports it, by `upto`.
 // The first settle is answered as pending, and one answer is lost and requested again. Each cell is checked to the atom
-// on both sides, by the ledger, and printed as a matrix.
+// on both sides, by the ledger, and is in the table of `languages.md`.
 import assert from "node:assert/strict"
 import { execFile, execFileSync } from "node:child_process"
 import { mkdtempSync } from "node:fs"
@@ -10,11 +10,15 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { Keypair } from "@stellar/stellar-sdk"
 import { buy } from "../../examples/buyer.ts"
+import { checkSeller } from "../../examples/checkSeller.ts"
 import { pay } from "../../examples/client/prepared.mjs"
-import { askFriendbot } from "../support/rpcCall.ts"
+import { askFriendbot } from "../../runtime/redteam/rpcCall.ts"
 import type { Part } from "./report.ts"
 import { reachBatch } from "./reachBatch.ts"
+import { reachMpp } from "./reachMpp.ts"
+import { reachPacked } from "./reachPacked.ts"
 import { pythonProgram, type ReachSeller, reporters, startSellers, weatherPrice, wordPrice } from "./reachSellers.ts"
+import { checkTable } from "./reachTable.ts"
 import { root, type World } from "./world.ts"
 
 interface Bought {
@@ -174,7 +178,9 @@ export const reachCases = async (world: World, part: Part, say: (line: string) =
   const payTo = (await world.account(0)).publicKey()
   const way = await startPending(world.facilitator)
   const sellers = await startSellers({ facilitator: way.url, payTo, uptoExtra: kind.extra }, say)
-  const cells = new Map<string, string>()
+  const cells = new Map<string, ReadonlyArray<string>>()
+  const bodies = new Map<string, string>()
+  const checked = new Map<string, string>()
   let total = 0n
   try {
     const buyers = await makeBuyers(world, kind.extra.uptoContract)
@@ -186,7 +192,7 @@ export const reachCases = async (world: World, part: Part, say: (line: string) =
               const price = await buyOnce(world, way, buyer, seller, scheme)
               total += price
               const cell = `${buyer.name}/${seller.name}`
-              cells.set(cell, [cells.get(cell), `${scheme} ${price}`].filter(Boolean).join(", "))
+              cells.set(cell, [...(cells.get(cell) ?? []), scheme])
             })
       })
     )
@@ -199,24 +205,31 @@ export const reachCases = async (world: World, part: Part, say: (line: string) =
           body
         })
         assert.deepEqual([answer.status, await answer.json()], [200, { asked: { company: "Acme" } }])
+        bodies.set(name, "given")
       })
     await part.check("the seller has what the buyers have paid, to the atom", async () =>
       assert.equal(await world.balance(payTo), total)
     )
+    for (const { name, url } of sellers)
+      await part.check(`${name} passes check-seller`, async () => {
+        const secret = (await world.account(10)).secret()
+        const buyer = { secret, facilitator: world.facilitator, maxAmount: weatherPrice, rpcUrl: world.ledger }
+        const notes = await checkSeller({ url: `${url}/weather?city=checked`, buyer })
+        assert.deepEqual(
+          notes.filter(({ result }) => result === "mend" || result === "skipped"),
+          []
+        )
+        checked.set(name, "passes")
+      })
     await reachBatch(world, part, payTo)
-    const width = Math.max(...[...cells.values()].map(({ length }) => length), 14)
-    const row = (name: string, columns: ReadonlyArray<string>) =>
-      say(`  ${name.padEnd(16)}${columns.map((column) => column.padEnd(width + 2)).join("")}`)
-    say("")
-    row(
-      "",
-      sellers.map(({ name }) => name)
-    )
-    for (const buyer of buyers)
-      row(
-        buyer.name,
-        sellers.map((seller) => cells.get(`${buyer.name}/${seller.name}`) ?? "-")
-      )
+    await reachMpp(world, part, say)
+    await reachPacked(world, part, say)
+    const head = ["seller", ...buyers.map(({ name }) => name), "body of a `POST`", "`check-seller`"]
+    const rows = sellers.map(({ name }) => {
+      const bought = buyers.map((buyer) => cells.get(`${buyer.name}/${name}`)?.join(", ") ?? "")
+      return [name, ...bought, bodies.get(name) ?? "", checked.get(name) ?? ""] as const
+    })
+    await part.check("the table in languages.md shows this run", () => checkTable(head, rows))
     say(`  each first settle was pending, each answer asked for twice; the seller was paid ${total} atoms in all`)
   } finally {
     await Promise.all(sellers.map(({ stop }) => stop()))

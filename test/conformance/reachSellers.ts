@@ -6,7 +6,7 @@ import { createRequire } from "node:module"
 import { join } from "node:path"
 import { makeSell, priced, toFastify, toKoa, toNode } from "../../examples/seller/sellRequest.mjs"
 import { memoryStore } from "../../examples/seller/soldOnce.mjs"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { installSet } from "./officialSet.ts"
 import { root } from "./world.ts"
 
@@ -93,7 +93,7 @@ const byExpress = (needs: SellerNeeds) => {
 /** A page that returns the body of its request, behind a parser that has already read the body. */
 const report = async (request: Request) => Response.json({ asked: await request.json() })
 /** Sellers with that page. */
-export const reporters = ["Express", "Fastify", "Koa"]
+export const reporters = ["Express", "Fastify", "Koa", "Elysia"]
 
 const byFastify = async (needs: SellerNeeds): Promise<ReachSeller> => {
   const app = frameworks("fastify")({ forceCloseConnections: true })
@@ -125,6 +125,19 @@ const byHono = async (needs: SellerNeeds) => {
   return listen(
     "Hono",
     served((request) => app.fetch(request))
+  )
+}
+
+const byElysia = (needs: SellerNeeds) => {
+  const { Elysia } = frameworks("elysia")
+  const { weather, words } = pagesOf(needs)
+  const app = new Elysia()
+    .get("/weather", ({ request }: any) => weather(request))
+    .get("/story", ({ request }: any) => words(request))
+    .post("/report", ({ request }: any) => report(request), { parse: "none" })
+  return listen(
+    "Elysia",
+    served((request) => app.handle(request))
   )
 }
 
@@ -172,6 +185,7 @@ export const startSellers = async (needs: SellerNeeds, say: (line: string) => vo
     byFastify(needs),
     byHono(needs),
     byKoa(needs),
+    byElysia(needs),
     byRouteHandlers(needs),
     byWorker(needs),
     ...(python === undefined ? [] : [byPython(needs, "Python WSGI", "")]),

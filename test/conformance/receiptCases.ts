@@ -2,6 +2,7 @@
 // script verifies it against did.json, log and ledger. Then a forger's attempts against a running facilitator, and a
 // second facilitator with the same keys and a different log.
 import assert from "node:assert/strict"
+import { spawnSync } from "node:child_process"
 import { createHash, createHmac } from "node:crypto"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -12,9 +13,9 @@ import { compareStories, openStory } from "../../examples/receipts/two-stories.m
 import { openCheckpoint, openReceipt, verify } from "../../examples/receipts/verify.mjs"
 import { attestationSigner } from "../../runtime/attestationSigner.ts"
 import { verifyReceipt } from "../../runtime/verifyReceipt.ts"
-import { makePayment } from "../support/buyer.ts"
+import { makePayment } from "../../runtime/redteam/buyer.ts"
 import { type Forgery, makeForgeries } from "../support/receiptForgeries.ts"
-import { post } from "./ask.ts"
+import { post } from "../../runtime/redteam/ask.ts"
 import { price } from "./officialCases.ts"
 import { installSet, type OfficialSet, type Purchase, type SetName, startSet } from "./officialSet.ts"
 import type { Part } from "./report.ts"
@@ -31,7 +32,7 @@ const didOf = (world: World) => getJson(`${world.facilitator}/.well-known/did.js
 const jwsOf = ({ receipt }: Purchase): string => receipt.extensions["tollkeeper-receipt"].info.receipt
 
 /** An answer of `GET /receipts/:hash?proof=1`, once a checkpoint covers it. */
-const provenOf = async (world: World, transaction: string): Promise<any> => {
+export const provenOf = async (world: World, transaction: string): Promise<any> => {
   const until = performance.now() + proofWaitMillis
   for (;;) {
     const answer = await getJson(`${world.facilitator}/receipts/${transaction}?proof=1`)
@@ -177,11 +178,13 @@ const attackCases = async (set: OfficialSet, world: World, part: Part, mine: Pur
   })
 }
 
-/** Signed and proven forgeries, which must be refused by the script, by the page's code, and by the command. */
+/** Signed and proven forgeries, which the script, the page's code, the command and the Python verifier must refuse. */
 const forgeryCases = async (part: Part): Promise<void> => {
   const folder = await mkdtemp(join(tmpdir(), "forgeries-"))
   const [file, document] = [join(folder, "answer.json"), join(folder, "did.json")]
   const byCommand = () => verifyReceipt({ file, did: document, expected: {} })
+  const script = join(root, "examples", "receipts", "verify.py")
+  const byPython = () => spawnSync("python3", [script, file, document], { encoding: "utf8" })
   const put = async ({ answer, did }: Forgery) => {
     await writeFile(file, JSON.stringify(answer))
     await writeFile(document, JSON.stringify(did))
@@ -192,6 +195,7 @@ const forgeryCases = async (part: Part): Promise<void> => {
       await put(one)
       await verify(one.answer, one.did)
       await byCommand()
+      assert.equal(byPython().status, 0, byPython().stderr)
     })
   for (const one of forgeries)
     await part.check(`refused: ${one.kind}`, async () => {
@@ -199,8 +203,26 @@ const forgeryCases = async (part: Part): Promise<void> => {
       await assert.rejects(verify(one.answer, one.did))
       await assert.rejects(checkKept(readKept(JSON.stringify(one.answer)), one.did))
       await assert.rejects(byCommand())
+      assert.match(byPython().stderr, /^refused: /)
     })
   await rm(folder, { recursive: true })
+}
+
+/** Changed rows, which the audit names, and restores, which stop signing: on both databases, by their own tests. */
+const plantCases = async (part: Part): Promise<void> => {
+  const env = { ...process.env, TOLLKEEPER_TEST_DATABASES: "pglite,postgres" }
+  for (const [what, file] of [
+    ["the audit names row and member of each plant", "test/kernel/audit/log.daily.test.ts"],
+    ["restored databases stop signing", "test/plugins/receipts/forks.daily.test.ts"]
+  ] as const)
+    await part.check(what, () => {
+      const { status, stdout } = spawnSync("npm", ["run", "--silent", "vitest", "--", file], {
+        cwd: root,
+        env,
+        encoding: "utf8"
+      })
+      assert.equal(status, 0, stdout.slice(-2_000))
+    })
 }
 
 /** Number of leaves in the log. */
@@ -258,6 +280,7 @@ export const receiptCases = async (
       })
     }
     await runPart("receipts: forgeries", forgeryCases)
+    await runPart("receipts: plants and restores", plantCases)
     await runPart("receipts: two stories", (part) => storyCases(world, [...on, `receipts.host=${host}`], part))
   } finally {
     await world.stop()

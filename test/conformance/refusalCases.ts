@@ -1,8 +1,8 @@
 // Sends every changed payment of `refusals.ts` to both routes, and then the honest payment that they were made from:
 // the refusals must not have affected it.
 import assert from "node:assert/strict"
-import { assertRefusedSettle, assertRefusedVerify, post } from "./ask.ts"
-import { inDialect, refusals } from "./refusals.ts"
+import { assertRefusedSettle, assertRefusedVerify, inDialect, post } from "../../runtime/redteam/ask.ts"
+import { refusals } from "./refusals.ts"
 import type { Part } from "./report.ts"
 import type { World } from "./world.ts"
 

@@ -17,10 +17,6 @@ export const nativeContract = "CDLZFC3SYJYDZT7K67VZ75HPJVIEUVNIXF47ZG2FB2RMQQVU2
 /** A contract address that no profile lists. */
 const unlistedContract = "CAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAABSC4"
 
-/** A reason in the spelling of a network: `ledger` becomes `stellar` for `stellar:…`. */
-export const inDialect = (reason: string, network: string): string =>
-  network.startsWith("stellar:") ? reason.replaceAll("ledger", "stellar") : reason
-
 /** A copy through JSON: unlike `structuredClone` it never keeps two copies of the terms as one object. */
 const copyOf = (body: any): any => JSON.parse(JSON.stringify(body))
 

@@ -1,9 +1,9 @@
 // Start, crash and restart from a user's view: the times from start to ready. A facilitator that is killed without a
 // warning and restarted on the same state still reports an earlier payment correctly, and settles the next one.
 import assert from "node:assert/strict"
-import { makePayment } from "../support/buyer.ts"
-import { awaitTransaction } from "../support/rpcCall.ts"
-import { assertRefusedSettle, post } from "./ask.ts"
+import { makePayment } from "../../runtime/redteam/buyer.ts"
+import { awaitTransaction } from "../../runtime/redteam/rpcCall.ts"
+import { assertRefusedSettle, post } from "../../runtime/redteam/ask.ts"
 import type { Part } from "./report.ts"
 import type { World } from "./world.ts"
 

@@ -17,7 +17,7 @@ import type { Json } from "../plugins/mcp-tools/support.ts"
 import { httpAmount, type HttpSeller, startHttpSeller } from "../plugins/mcp-tools-pay/httpSeller.ts"
 import { httpReceipts, receipts, type ReceiptShape, withReceipt } from "../plugins/mcp-tools-pay/receipts.ts"
 import { amount, inputSchema, type Seller, startSeller } from "../plugins/mcp-tools-pay/seller.ts"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import type { Part } from "./report.ts"
 import { root, type World } from "./world.ts"
 

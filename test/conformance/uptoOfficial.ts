@@ -2,7 +2,7 @@
 // own settlement override, and a buyer built on their client pays it, both with the schemes of the example.
 import assert from "node:assert/strict"
 import { join } from "node:path"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { installSet } from "./officialSet.ts"
 import { startProgram } from "./programs.ts"
 import type { Part } from "./report.ts"

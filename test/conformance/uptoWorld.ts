@@ -17,10 +17,10 @@ import { join } from "node:path"
 import { draftWasm } from "../../plugins/x402-upto/contract/drafts/draftWasm.ts"
 import { buildContract } from "../contract/build.ts"
 import { contractAddressOf, deployContract, execute } from "../support/deployContract.ts"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { makeUptoPayment, type UptoOptions, type UptoPayment } from "../support/uptoBuyer.ts"
 import { draftProfiles } from "../support/uptoProfiles.ts"
-import { post, type Answer } from "./ask.ts"
+import { post, type Answer } from "../../runtime/redteam/ask.ts"
 import { root, type World } from "./world.ts"
 
 /** Maximum of an honest payment in these cases. */

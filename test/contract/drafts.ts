@@ -11,12 +11,14 @@ const type = {
   u64: { type: 6 },
   i128: { type: 11 },
   address: { type: 19 },
-  id: { type: 1006, bytesN: { n: 32 } }
+  id: { type: 1006, bytesN: { n: 32 } },
+  addresses: { type: 1002, vec: { elementType: { type: 19 } } },
+  value: { type: 0 }
 } as const
 type TypeName = keyof typeof type
 type Named = ReadonlyArray<readonly [name: string, type: TypeName]>
 
-const functionEntry = (name: string, doc: string, inputs: Named, output?: TypeName) => ({
+export const functionEntry = (name: string, doc: string, inputs: Named, output?: TypeName) => ({
   kind: 0,
   functionV0: {
     doc: text(doc),

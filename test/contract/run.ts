@@ -1,18 +1,22 @@
 // `npm run contract`: builds the settlement contracts and writes each next to its source, as a module and as a source
 // of the program. `npm run contract -- check` only checks that the existing files match their sources.
 import { readFileSync, writeFileSync } from "node:fs"
+import { accountFolder, accountSource, buildAccount } from "./account.ts"
 import { batchFolder, batchSource, buildBatch } from "./batch.ts"
 import { buildContract, contractFolder, sha256Hex, wasmSource } from "./build.ts"
 import { buildDraft, drafts, draftsFolder, draftsSource } from "./drafts.ts"
 
 const wasm = await buildContract()
 const batch = await buildBatch()
+const account = await buildAccount()
 const modules = await Promise.all(drafts.map(async (draft) => [draft, await buildDraft(draft)] as const))
 const files: ReadonlyArray<readonly [path: string, content: Uint8Array]> = [
   [`${contractFolder}settle.wasm`, wasm],
   [`${contractFolder}settleWasm.ts`, Buffer.from(wasmSource(wasm))],
   [`${batchFolder}batch.wasm`, batch],
   [`${batchFolder}batchWasm.ts`, Buffer.from(batchSource(batch))],
+  [`${accountFolder}account.wasm`, account],
+  [`${accountFolder}accountWasm.ts`, Buffer.from(accountSource(account))],
   ...modules.map(([draft, module]) => [`${draftsFolder}${draft}.wasm`, module] as const),
   [`${draftsFolder}draftWasm.ts`, Buffer.from(draftsSource(modules))]
 ]
@@ -24,6 +28,6 @@ if (process.argv[2] === "check") {
   process.exitCode = different.length === 0 ? 0 : 1
 } else {
   for (const [path, content] of files) writeFileSync(path, content)
-  for (const [name, module] of [["settle", wasm] as const, ["batch", batch] as const, ...modules])
-    console.log(`${name}: ${module.length} bytes, sha256 ${sha256Hex(module)}`)
+  const built = [["settle", wasm], ["batch", batch], ["account", account], ...modules] as const
+  for (const [name, module] of built) console.log(`${name}: ${module.length} bytes, sha256 ${sha256Hex(module)}`)
 }

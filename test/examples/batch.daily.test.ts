@@ -8,13 +8,12 @@ import { BatchStellarClient, memoryClientStorage } from "../../examples/batch/Ba
 import { BatchStellarServer, keyAuthorizer } from "../../examples/batch/BatchStellarServer.ts"
 import { channelsOver, memoryStorage, type SellerChannels } from "../../examples/batch/channels.ts"
 import { startBatchSeller } from "../../examples/batch/startBatchSeller.ts"
-import { decode as decodeHeader, encode } from "../../examples/seller-http.ts"
-import { testnetUsdc } from "../support/buyer.ts"
+import { decode, encode } from "../../examples/client/keptPayments.mjs"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { startBatch } from "../plugins/x402-batch/world.ts"
 
 const network = "ledger:testnet"
 const price = 100n
-const decode = (header: string | null): any => (header === null ? undefined : decodeHeader(header))
 
 const makeWorld = Effect.fnUntraced(function* (channels?: SellerChannels) {
   // A deposit's lifetime is counted in ledgers of five seconds, so it is shorter on ledgers that close faster.

@@ -4,7 +4,7 @@ import { Keypair } from "@stellar/stellar-sdk"
 import { describe, expect, it } from "vitest"
 import { BatchStellarClient, memoryClientStorage } from "../../examples/batch/BatchStellarClient.ts"
 import { answeredTotal, makeBatchPayload, noteCharged } from "../../examples/client/preparedBatch.mjs"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { contradictions, fittings } from "./answeredTotals.ts"
 
 const keys = { payTo: Keypair.random().publicKey(), receiverAuthorizer: Keypair.random().publicKey() }

@@ -10,8 +10,9 @@ import { BatchStellarServer, keyAuthorizer } from "../../examples/batch/BatchSte
 import { remoteAuthorizer, remoteChannels } from "../../examples/batch/remoteChannels.ts"
 import { startBatchSeller } from "../../examples/batch/startBatchSeller.ts"
 import { channelKey, channelStateOf } from "../../plugins/x402-batch/contract.ts"
-import { decode as decodeHeader, encode, listen } from "../../examples/seller-http.ts"
-import { testnetUsdc } from "../support/buyer.ts"
+import { listen } from "../../examples/seller-http.ts"
+import { decode, encode } from "../../examples/seller/outcome.mjs"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { startBatch } from "../plugins/x402-batch/world.ts"
 import { xdr } from "@stellar/stellar-sdk"
 
@@ -22,7 +23,6 @@ const environment = {
   FACILITATOR_API_KEYS: `shop:${apiKey}`,
   BATCH_AUTHORIZER_SECRET: "a secret for the authorizers of this test"
 }
-const decode = (header: string | null): any => (header === null ? undefined : decodeHeader(header))
 
 /** Forwards requests, except the settle of a refund: it keeps that, and answers as after a failed transaction. */
 const leakingProxy = (facilitator: string) => {

@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { createServer } from "node:http"
 import { buy, signPayment } from "../../examples/buyer.ts"
 import { startSeller } from "../../examples/seller-http.ts"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { startFacilitator } from "../support/facilitator.ts"
 
 /**

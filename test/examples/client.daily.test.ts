@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { AnswerRefused, makeClient } from "../../examples/client/client.mjs"
 import { generate, typeOf } from "../../examples/client/generate.ts"
 import { root } from "../../runtime/bootstrap.mjs"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { startFacilitator } from "../support/facilitator.ts"
 
 it.live(

@@ -9,9 +9,9 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { startSeller } from "../../examples/seller-http.ts"
 import { root } from "../../runtime/bootstrap.mjs"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { startFacilitator } from "../support/facilitator.ts"
-import { askFriendbot } from "../support/rpcCall.ts"
+import { askFriendbot } from "../../runtime/redteam/rpcCall.ts"
 
 const hasTools = ["bash", "curl", "openssl", "base32"].every((one) => spawnSync(one, ["--version"]).error === undefined)
 if (!hasTools) console.log("left out: bash, curl, openssl and base32 are not all here")
@@ -21,7 +21,7 @@ it.live.runIf(hasTools)(
   "curl and openssl pay to the atom, and refuse every lie of a facilitator",
   () =>
     Effect.gen(function* () {
-      const facilitator = yield* startFacilitator({ closeMillis: 1_000, set: ["prepare.per_second=0"] })
+      const facilitator = yield* startFacilitator({ closeMillis: 1_000 })
       const payTo = (yield* facilitator.account(0n)).publicKey()
       const thief = (yield* facilitator.account(0n)).publicKey()
       const folder = mkdtempSync(join(tmpdir(), "tollkeeper-curl-"))

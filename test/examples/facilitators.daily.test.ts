@@ -181,3 +181,25 @@ it.live(
     }).pipe(Effect.scoped),
   240_000
 )
+
+it("a payment stays with its facilitator when their order changes", async () => {
+  const asked: Array<string> = []
+  const at = (url: string) => ({
+    url,
+    verify: async () => ({ isValid: true }),
+    settle: async () => {
+      asked.push(url)
+      throw new Error("cut")
+    }
+  })
+  const [first, second, store] = [at("http://one"), at("http://two"), memoryStore()]
+  const requirements = { network: "stellar:testnet" }
+  for (const clients of [
+    [first, second],
+    [second, first]
+  ]) {
+    const answer = await facilitators(clients, { store, attempts: 1 }).settle({ payload: { nonce: 1 } }, requirements)
+    expect(answer.errorReason).toBe("settlement_pending")
+  }
+  expect(asked).toEqual(["http://one", "http://one"])
+})

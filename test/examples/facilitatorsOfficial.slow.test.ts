@@ -16,7 +16,7 @@ import { installSet } from "../conformance/officialSet.ts"
 import { type Program, startProgram } from "../conformance/programs.ts"
 import { startFacilitator } from "../support/facilitator.ts"
 import { freePort } from "../support/freePort.ts"
-import { askFriendbot } from "../support/rpcCall.ts"
+import { askFriendbot } from "../../runtime/redteam/rpcCall.ts"
 
 const price = 1_000n
 const payments = 10

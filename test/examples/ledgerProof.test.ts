@@ -16,7 +16,7 @@ import { createServer, type Server } from "node:http"
 import { ledgerProof } from "../../examples/seller/ledgerProof.mjs"
 import { nameOf } from "../../examples/seller/sales.mjs"
 import { signedCall } from "../../examples/seller/signedCall.mjs"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 
 const payer = Keypair.random()
 const payTo = Keypair.random().publicKey()

@@ -10,9 +10,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { startSeller } from "../../examples/seller-http.ts"
 import { root } from "../../runtime/bootstrap.mjs"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
-import { askFriendbot } from "../support/rpcCall.ts"
+import { askFriendbot } from "../../runtime/redteam/rpcCall.ts"
 
 const price = 12_345n
 const python =
@@ -25,6 +25,8 @@ interface Answered {
   readonly status: number
   readonly headers: Record<string, string>
   readonly body: string | Uint8Array
+  /** The connection ends after as many bytes of the whole answer. */
+  readonly cutAt?: number
 }
 
 /** Between buyer and seller: `state.cut` loses answers to payments, `state.answer` replaces them. */
@@ -48,6 +50,12 @@ const startBetween = (target: () => string) =>
           const own = await state.answer?.(
             typeof header === "string" ? JSON.parse(Buffer.from(header, "base64").toString()) : undefined
           )
+          if (own?.cutAt !== undefined) {
+            const lines = Object.entries({ ...own.headers, "content-length": String(own.body.length) })
+            const head = `HTTP/1.1 ${own.status} -\r\n${lines.map((line) => `${line.join(": ")}\r\n`).join("")}\r\n`
+            const whole = Buffer.concat([Buffer.from(head), Buffer.from(own.body)])
+            return void request.socket.end(whole.subarray(0, own.cutAt < 0 ? whole.length + own.cutAt : own.cutAt))
+          }
           if (own !== undefined) return void response.writeHead(own.status, own.headers).end(own.body)
           const given = await fetch(target() + request.url, {
             headers: header === undefined ? {} : { "payment-signature": String(header) }
@@ -112,7 +120,7 @@ const makeBuyers = Effect.fnUntraced(function* (facilitator: Facilitator) {
 })
 
 const startWorld = Effect.gen(function* () {
-  const facilitator = yield* startFacilitator({ closeMillis: 1_000, set: ["prepare.per_second=0"] })
+  const facilitator = yield* startFacilitator({ closeMillis: 1_000 })
   const payTo = (yield* facilitator.account(0n)).publicKey()
   const terms = {
     payTo,
@@ -208,6 +216,7 @@ it.live(
 /** Not text: it contains every byte value. */
 const picture = Uint8Array.from({ length: 512 }, (_, at) => at % 256)
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64")
+const decode = (text: string) => JSON.parse(Buffer.from(text, "base64").toString())
 
 it.live(
   "each buyer pays every shape of 402, by its method and body, for bytes",
@@ -266,6 +275,82 @@ it.live(
           assert.isTrue(JSON.parse(readFileSync(`${out}.receipt.json`, "utf8")).success)
           assert.match(String(identifiers[0]), /^[A-Za-z0-9_-]{16,128}$/)
         }
+    }).pipe(Effect.scoped),
+  240_000
+)
+
+const deep = "[".repeat(20_000) + "]".repeat(20_000)
+const deepHeader = Buffer.from("[".repeat(3_000) + "]".repeat(3_000)).toString("base64")
+/** A crash, not a message. */
+const crash = /Traceback|TypeError|SyntaxError|stopped with exit code|unbound variable/
+
+it.live.skipIf("Deno" in globalThis)(
+  "a hostile seller's answer costs no buyer a page or a second payment",
+  () =>
+    Effect.gen(function* () {
+      const { between, buyers, terms } = yield* startWorld
+      const { state } = between
+      const page = `${between.url}/weather`
+      const required = { x402Version: 2, error: "pay", resource: { url: "/weather" }, accepts: [terms] }
+      const asks = (body: unknown) => ({ status: 402, headers: { "payment-required": encode(body) }, body: "{}" })
+      const { network: _, ...unnamed } = terms
+      const unpaid: ReadonlyArray<Answered> = [
+        ...[{}, { accepts: null }, { accepts: [null, 5, "x", []] }, { accepts: [{}, unnamed] }].map(asks),
+        asks({ ...required, accepts: [{ ...terms, amount: 5, extra: "x" }] }),
+        { status: 402, headers: { "payment-required": deepHeader }, body: deep },
+        { ...asks(required), cutAt: 40 },
+        { ...asks(required), cutAt: -1 }
+      ]
+      const receipt = { "payment-response": encode({ success: true, transaction: "a", network: terms.network }) }
+      const paid: ReadonlyArray<Answered> = [
+        { status: 200, headers: { "payment-response": deepHeader }, body: picture },
+        { status: 200, headers: { "payment-response": encode([null]) }, body: picture },
+        { status: 200, headers: receipt, body: deep }
+      ]
+      for (const { buy, folder, name } of buyers) {
+        const out = join(folder, "..", `${name}.out`)
+        state.payments.length = 0
+        for (const [index, answer] of unpaid.entries()) {
+          state.answer = () => answer
+          const refused = yield* Effect.promise(() => buy([page]))
+          assert.notStrictEqual(refused.code, 0, `${name} ${index}`)
+          assert.notMatch(refused.out, crash, `${name} ${index}`)
+        }
+        state.answer = () => asks(required)
+        const unwritable = yield* Effect.promise(() => buy(["--out", join(folder, "none", "out"), page]))
+        assert.notStrictEqual(unwritable.code, 0, name)
+        assert.deepStrictEqual(state.payments, [], `${name} pays nothing that it cannot keep`)
+        for (const [index, answer] of paid.entries()) {
+          state.answer = (payment) => (payment === undefined ? asks(required) : answer)
+          const words = index === 2 ? [page] : ["--out", out, page]
+          const got = yield* Effect.promise(() => buy(words))
+          assert.strictEqual(got.code, 0, `${name} ${index}: ${got.out.slice(0, 2_000)}`)
+          if (index === 2) assert.include(got.out, name === "python" ? Buffer.from(deep).toString("base64") : deep)
+          else assert.deepStrictEqual(new Uint8Array(readFileSync(out)), picture, `${name} ${index}`)
+        }
+        // Cut within the status line, the headers, and the body, then whole: one payment, one page.
+        const whole = { status: 200, headers: receipt, body: picture }
+        state.payments.length = 0
+        const cuts = [9, 60, -1]
+        state.answer = (payment) => {
+          const cutAt = payment === undefined ? undefined : cuts.shift()
+          return payment === undefined ? asks(required) : cutAt === undefined ? whole : { ...whole, cutAt }
+        }
+        const lost = yield* Effect.promise(() => buy(["--out", out, page]))
+        assert.notStrictEqual(lost.code, 0, `${name}: ${lost.out}`)
+        // Another payment for the same request took the place of the resumed one.
+        const [file = ""] = filesIn(folder)
+        const kept = JSON.parse(readFileSync(join(folder, file), "utf8"))
+        const old = join(folder, "..", `${name}-old.json`)
+        writeFileSync(old, JSON.stringify({ ...kept, payment: encode({ ...decode(kept.payment), old: true }) }))
+        const resumed = yield* Effect.promise(() => buy(["--resume", old]))
+        assert.strictEqual(resumed.code, 0, `${name}: ${resumed.out}`)
+        assert.deepStrictEqual(filesIn(folder), [file], `${name} keeps the other payment`)
+        const got = yield* Effect.promise(() => buy(["--out", out, page]))
+        assert.strictEqual(got.code, 0, `${name}: ${got.out}`)
+        assert.deepStrictEqual(new Uint8Array(readFileSync(out)), picture, name)
+        assert.deepStrictEqual([new Set(state.payments).size, filesIn(folder)], [2, []], name)
+      }
     }).pipe(Effect.scoped),
   240_000
 )

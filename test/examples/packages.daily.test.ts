@@ -3,7 +3,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFile, spawn, spawnSync } from "node:child_process"
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { isBuiltin } from "node:module"
 import { tmpdir } from "node:os"
 import { join, resolve, sep } from "node:path"
@@ -14,12 +14,12 @@ import { afterAll, beforeAll } from "vitest"
 import { root } from "../../runtime/bootstrap.mjs"
 import { eventually } from "../support/eventually.ts"
 import { startFacilitator } from "../support/facilitator.ts"
+import { environment, installPackages, packageFolder, packageNames } from "../support/packages.ts"
 
-const names = ["client", "receipts", "seller"]
+const names = packageNames
 const project = mkdtempSync(join(tmpdir(), "tollkeeper-packages-"))
-const folderOf = (name: string) => join(project, "node_modules", "@tollkeeper", name)
-const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("npm_")))
-const packed: Record<string, number> = {}
+const folderOf = (name: string) => packageFolder(project, name)
+let packed: Readonly<Record<string, number>> = {}
 
 const run = (program: string, args: ReadonlyArray<string>, env: Record<string, string> = {}, cwd = project) =>
   promisify(execFile)(program, args, { cwd, env: { ...environment, ...env } }).then(
@@ -42,17 +42,7 @@ const extract = (name: string, file: string) => {
 }
 
 beforeAll(async () => {
-  writeFileSync(join(project, "package.json"), '{ "name": "shop", "type": "module" }')
-  for (const name of names) {
-    await run("npm", ["pack", "--silent", "--pack-destination", project], {}, join(root, "examples", name))
-    const archive = join(
-      project,
-      readdirSync(project).find((file) => file.startsWith(`tollkeeper-${name}-`))!
-    )
-    packed[name] = statSync(archive).size
-    mkdirSync(folderOf(name), { recursive: true })
-    await run("tar", ["-xzf", archive, "-C", folderOf(name), "--strip-components", "1"])
-  }
+  packed = await installPackages(project)
 }, 300_000)
 afterAll(() => rmSync(project, { recursive: true, force: true }))
 
@@ -172,7 +162,7 @@ it.live(
       expect(extract("seller", "sell.mjs")).toBeLessThanOrEqual(50)
       expect(extract("client", "buy.mjs")).toBeLessThanOrEqual(20)
       extract("receipts", "check.mjs")
-      const facilitator = yield* startFacilitator({ closeMillis: 1_500, set: ["prepare.per_second=0"] })
+      const facilitator = yield* startFacilitator({ closeMillis: 1_500 })
       const buyer = yield* facilitator.account()
       const payTo = (yield* facilitator.account(0n)).publicKey()
       const env = { PAY_TO: payTo, FACILITATOR_URL: facilitator.url, BUYER_SECRET: buyer.secret() }

@@ -12,13 +12,13 @@ import { freePort } from "../support/freePort.ts"
  * Becomes ready as a facilitator after `notReady` requests, and funds as a friendbot; the test determines its answers
  * as RPC.
  */
-const payThrough = async (answer: (response: ServerResponse) => void, notReady = 0) => {
+const payThrough = async (answer: (response: ServerResponse) => void, notReady = 0, readiness: unknown = {}) => {
   let asked = 0
   const server = createServer((request, response) => {
     request.resume()
     if (request.url === "/health/ready" && ++asked <= notReady) response.writeHead(503).end('{"status":"not_ready"}')
     else if (request.method === "POST") answer(response)
-    else response.writeHead(200).end("{}")
+    else response.writeHead(200).end(JSON.stringify(request.url === "/health/ready" ? readiness : {}))
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -52,6 +52,17 @@ it.each([
 it("waits for a facilitator that answers and is not ready yet", async () => {
   const { stderr } = await payThrough((response) => response.writeHead(429).end("slow down"), 3)
   expect(stderr).toContain("pay: the buyer could not pay: ")
+}, 120_000)
+
+it("names the full disk of the facilitator before anyone signs", async () => {
+  const detail = "the disk is full: 9 MB free in /state, less than the reserve of 256 MB; free some space"
+  const { status, stderr } = await payThrough((response) => response.destroy(), 0, {
+    database: { state: "degraded", detail }
+  })
+  expect({ status, stderr: stderr.trim() }).toEqual({
+    status: 1,
+    stderr: `pay: the facilitator accepts no payment: ${detail}; then pay again`
+  })
 }, 120_000)
 
 it("does not wait where no facilitator answers", async () => {

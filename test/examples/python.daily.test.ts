@@ -10,7 +10,7 @@ import { promisify } from "node:util"
 import { pay } from "../../examples/client/prepared.mjs"
 import { startSeller } from "../../examples/seller-http.ts"
 import { root } from "../../runtime/bootstrap.mjs"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { contradictions, fittings } from "./answeredTotals.ts"
 
@@ -78,7 +78,7 @@ it.runIf(hasPython)("Python's buyer stops where a seller's answer contradicts th
   for (const [at, [, why]] of contradictions.entries()) expect(answers[fittings.length + at]).toMatch(why)
 })
 
-const start = startFacilitator({ closeMillis: 1_000, set: ["prepare.per_second=0"] })
+const start = startFacilitator({ closeMillis: 1_000 })
 
 const contractOf = (facilitator: Facilitator) =>
   Effect.map(

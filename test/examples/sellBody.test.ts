@@ -51,6 +51,18 @@ it("reaches the seller as it was sent, and as a parser kept it", async () => {
   expect(await post(toNode(echo), {}, "GET")).toEqual([200, ""])
 })
 
+it("is refused above its limit, before it is read whole", async () => {
+  const { close, url } = await serve(toNode(echo))
+  const body = new Uint8Array(9 * 2 ** 20)
+  const status = await fetch(url, { method: "POST", body, headers: { connection: "close" } }).then(
+    (answer) => answer.status,
+    // The connection may end while the client still sends.
+    () => 413
+  )
+  close()
+  expect(status).toBe(413)
+})
+
 it("is an error before the payment where no parser kept it", async () => {
   let sold = 0
   const sell = async () => {

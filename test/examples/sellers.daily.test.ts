@@ -19,7 +19,7 @@ import { startSeller } from "../../examples/seller-http.ts"
 import { makeSell, toNode } from "../../examples/seller/sellRequest.mjs"
 import { UptoStellarClient } from "../../examples/upto.ts"
 import { root } from "../../runtime/bootstrap.mjs"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { answering, cutting, type Order, startWay, type Way } from "../support/facilitatorWay.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { freePort } from "../support/freePort.ts"
@@ -51,6 +51,8 @@ interface ShopOptions {
 const price = 1_000n
 const common = { asset: testnetUsdc, amount: String(price), network: "stellar:testnet", maxTimeoutSeconds: 300 }
 const patience = 300
+/** Caches never store the results of tools. */
+const uncached = { "cache-control": "no-store" }
 
 const answerOf = async (response: Response): Promise<Answer> => {
   const text = await response.text()
@@ -128,7 +130,11 @@ const shops: Record<string, (options: ShopOptions) => Promise<Shop>> = {
                 : /^facilitator_(unauthorized|broken_answer|not_a_facilitator)$/.test(error)
                   ? 502
                   : 503
-        return { status, body: given.structuredContent, headers: { "retry-after": retryAfter && String(retryAfter) } }
+        return {
+          status,
+          body: given.structuredContent,
+          headers: { ...uncached, "retry-after": retryAfter && String(retryAfter) }
+        }
       }
     }
   }
@@ -229,7 +235,8 @@ const playSettles = Effect.fnUntraced(function* (
   )
   const buyer = yield* facilitator.account()
   const play = async (order: Order) => {
-    const payment = await sign(facilitator, buyer.secret(), (await shop.ask("Riga")).body)
+    const asked = await shop.ask("Riga")
+    const payment = await sign(facilitator, buyer.secret(), asked.body)
     way.order("settle", order)
     const pending = await shop.ask("Riga", payment)
     way.order("settle")
@@ -242,6 +249,8 @@ const playSettles = Effect.fnUntraced(function* (
       isNamed: /^[0-9a-f]{64}$/.test(pending.body.payment?.id),
       statuses: [other, page, again].map(({ status }) => status),
       isSame: JSON.stringify(page.body) === JSON.stringify(again.body),
+      // A shared cache would give the page to others, or these terms to the payer.
+      mayCache: [asked, pending, page].some(({ headers }) => !headers["cache-control"]?.includes("no-store")),
       // One sale has one key, and it was used for more than one request.
       keys: [new Set(keys).size, keys.length > 1, /^[0-9a-f]{64}$/.test(String(keys[0]))]
     }
@@ -254,6 +263,7 @@ const playSettles = Effect.fnUntraced(function* (
         isNamed: true,
         statuses: [409, 200, 200],
         isSame: true,
+        mayCache: false,
         keys: [1, true, true]
       }
     ])
@@ -271,6 +281,46 @@ it.live(
           playSettles(facilitator, start).pipe(Effect.mapError((error) => new Error(name, { cause: error }))),
         { concurrency: 3, discard: true }
       )
+    }).pipe(Effect.scoped),
+  600_000
+)
+
+/** Buyers at the same time at one seller, each with one payment that it repeats until its outcome is known. */
+const playCrowd = Effect.fnUntraced(function* (
+  facilitator: Facilitator,
+  start: (options: ShopOptions) => Promise<Shop>
+) {
+  const payTo = (yield* facilitator.account(0n)).publicKey()
+  const shop = yield* acquire(
+    () => start({ facilitator: facilitator.url, payTo, log: () => {} }),
+    ({ close }) => close()
+  )
+  const buyers = yield* Effect.forEach(["Riga", "Oslo", "Bonn", "Lima"], (city) =>
+    Effect.map(facilitator.account(), (keypair) => ({ city, secret: keypair.secret() }))
+  )
+  const pages = yield* Effect.forEach(
+    buyers,
+    ({ city, secret }) =>
+      Effect.promise(async () => {
+        const payment = await sign(facilitator, secret, (await shop.ask(city)).body)
+        return (await untilKnown(() => shop.ask(city, payment))).status
+      }),
+    { concurrency: "unbounded" }
+  )
+  return { pages, moved: yield* facilitator.balance(payTo) }
+})
+
+it.live(
+  "one settle a second costs no seller a page or a second payment",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startFacilitator({ closeMillis: 500, set: ["limits.settle_per_second=1"] })
+      for (const [name, start] of Object.entries(shops)) {
+        const crowd = yield* playCrowd(facilitator, start)
+        expect([name, crowd]).toEqual([name, { pages: [200, 200, 200, 200], moved: 4n * price }])
+      }
+      const { text } = yield* facilitator.ask("/metrics")
+      expect(text).toMatch(/tollkeeper_http_requests_total\{[^}]*route="\/settle"[^}]*status="429"/)
     }).pipe(Effect.scoped),
   600_000
 )
@@ -340,6 +390,7 @@ it.live(
       const deep = `${"[".repeat(6_000)}${"]".repeat(6_000)}`
       const texts = ["", "null", "5", '"x"', "[]", "{}", '{"payload":null}', '{"payload":[]}', '{"payload":"x"}', deep]
       const nested = `{"payload":{"a":${"[".repeat(4_000)}${"]".repeat(4_000)}}}`
+      texts.push('{"payload":{},"accepted":null}', '{"payload":{},"accepted":5}')
       const headers = [...[...texts, nested].map((text) => Buffer.from(text).toString("base64")), "%%%", "é", "////"]
       // No server listens there, so a request to the facilitator is answered with 503.
       const facilitator = `http://127.0.0.1:${yield* Effect.promise(freePort)}`
@@ -413,7 +464,8 @@ it.live.each(Object.entries(killable))(
           return "cut"
         }
       }
-      for (const [moment, order] of Object.entries(moments)) {
+      let paid = 0n
+      for (const [index, [moment, order]] of Object.entries(moments).entries()) {
         const asked = yield* Effect.promise(() => get(`${running.url}/weather?city=Riga`))
         const payment = yield* Effect.promise(() => sign(facilitator, buyer.secret(), asked.body))
         way.order("settle", order)
@@ -427,13 +479,19 @@ it.live.each(Object.entries(killable))(
         // The restarted seller has the same address, as behind a name, because the sale is bound to it.
         const port = new URL(running.url).port
         running = yield* Effect.promise(() =>
-          startProgram({ facilitator: way.url, payTo }, { SOLD: folder, PORT: port }, words)
+          // A restart with another price settles a payment that has begun with the price that it signed.
+          startProgram(
+            { facilitator: way.url, payTo },
+            { SOLD: folder, PORT: port, AMOUNT: String(price - 1n - BigInt(index)) },
+            words
+          )
         )
+        paid += BigInt(asked.body.accepts[0].amount)
         const page = yield* Effect.promise(() => untilKnown(() => get(`${running.url}/weather?city=Riga`, payment)))
         const other = yield* Effect.promise(() => get(`${running.url}/weather?city=Oslo`, payment))
         expect([name, moment, lost, page.status, other.status]).toEqual([name, moment, true, 200, 409])
       }
-      expect(yield* facilitator.balance(payTo)).toBe(price * 3n)
+      expect(yield* facilitator.balance(payTo)).toBe(paid)
     }).pipe(Effect.scoped),
   300_000
 )

@@ -3,12 +3,14 @@
 import { expect, it } from "@effect/vitest"
 import { PGlite } from "@electric-sql/pglite"
 import { Effect } from "effect"
+import { once } from "node:events"
 import { mkdtemp, readdir, rm } from "node:fs/promises"
+import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe } from "vitest"
-import { facilitatorAt } from "../../examples/seller/outcome.mjs"
-import { encode, jsonWork } from "../../examples/seller-http.ts"
+import { encode, facilitatorAt } from "../../examples/seller/outcome.mjs"
+import { jsonWork } from "../../examples/seller-http.ts"
 import { fileStore, memoryStore, soldOnce, soldTable, sqlStore, type Store } from "../../examples/seller/soldOnce.mjs"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { cutting, startWay, type Way } from "../support/facilitatorWay.ts"
@@ -20,6 +22,7 @@ const makeSqlStore = async (): Promise<Store> => {
 }
 
 const price = 10_000n
+const express = createRequire(import.meta.url)("express")
 
 describe("the stores of what was sold", () => {
   it.each(["memory", "file", "sql"])("give what was stored first (%s)", async (kind) => {
@@ -126,6 +129,35 @@ describe("a payment that comes again", () => {
         yield* sellAt(second.payment, second.requirements, "/b", soldOnce({ store: memoryStore() }))
       ).toMatchObject({ released: false, state: "used", reason: "settle_stellar_already_settled" })
       expect(computed).toBe(2)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is settled with its first terms behind a middleware with others", () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startFacilitator()
+      const way = yield* startedWay(facilitator)
+      const { payment, payTo, requirements } = yield* makePayment(facilitator)
+      const store = memoryStore()
+      const { facilitator: keeping, middleware, sell } = soldOnce({ store, patience: 0, log: () => {} })
+      const client = keeping(makeClient(way))
+      // The middleware no longer knows the terms of this payment.
+      const app = express().use(middleware((_request, response) => response.status(402).end()))
+      const server = app.listen(0, "127.0.0.1")
+      yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
+      yield* Effect.promise(() => once(server, "listening"))
+      const url = `http://127.0.0.1:${server.address().port}/page`
+      const ask = () => fetch(url, { headers: { "payment-signature": encode(payment) } })
+      expect((yield* Effect.promise(ask)).status).toBe(402)
+      way.order("settle", cutting(true))
+      const request = { method: "GET", url }
+      const work = () => jsonWork({ page: 1 })
+      const lost = yield* Effect.promise(() => sell({ client, payment, requirements, request, work }))
+      expect(lost).toMatchObject({ released: false, state: "pending" })
+      expect((yield* Effect.promise(ask)).status).toBe(503)
+      way.order("settle")
+      const page = yield* Effect.promise(ask)
+      expect([page.status, yield* Effect.promise(() => page.json())]).toEqual([200, { page: 1 }])
+      expect(yield* facilitator.balance(payTo)).toBe(price)
     }).pipe(Effect.scoped)
   )
 

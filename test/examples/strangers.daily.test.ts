@@ -9,7 +9,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { pay } from "../../examples/client/prepared.mjs"
 import { root } from "../../runtime/bootstrap.mjs"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 
 const python =
   ["/usr/bin/python3", "python3"].find(

@@ -1,3 +1,7 @@
+// `npm run fuzz -- [--cases N] [--seed S]`: mutated bytes for every reader of strangers' input, and one case in twenty
+// as a request over HTTP to a whole facilitator and a tool server. No crash, no status 5xx, at most 250 ms of processor
+// time for a case, bounded memory, and always the payment's shape.
+//
 // `npm run fuzz -- wasm [--modules N] [--seed S] [--instructions N]`: random and mutated contract modules against a
 // ledger. Prints how many ran, the slowest answer and the slowest ledger; the exit status is 1 after any breach. Repeat
 // a batch with `--modules 16 --seed S` and the seed in its breach. A simulation may use a tenth of the network's
@@ -10,6 +14,8 @@ import { testnet } from "../../plugins/ledger-local/engine/state/NetworkSettings
 import { Dice } from "./Dice.ts"
 import { FuzzLedger } from "./FuzzLedger.ts"
 import { fuzzRpc } from "./RpcFuzz.ts"
+import { fuzzHttp } from "./httpTargets.ts"
+import { fuzzWire } from "./WireFuzz.ts"
 import { wasmModule } from "./WasmModule.ts"
 
 const BATCH = 16
@@ -19,6 +25,7 @@ const BATCHES_PER_LEDGER = 100
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {
+    cases: { type: "string", default: "200000" },
     modules: { type: "string", default: "100000" },
     seed: { type: "string", default: "1" },
     requests: { type: "string", default: "30000" },
@@ -73,9 +80,35 @@ const wasm = async (): Promise<number> => {
   return breaches.length === 0 ? 0 : 1
 }
 
-const targets: Readonly<Record<string, () => Promise<number>>> = { wasm, rpc }
-const target = targets[positionals[0] ?? ""]
+const reportBreaches = (breaches: ReadonlyArray<string>): number => {
+  for (const breach of breaches.slice(0, 20)) console.log(breach)
+  return breaches.length
+}
+
+/** Every reader, and the same kinds of input over HTTP. */
+const wire = async (): Promise<number> => {
+  const [cases, seed] = [Number(values.cases), Number(values.seed)]
+  const requests = Math.ceil(cases / 20)
+  const started = performance.now()
+  const read = await fuzzWire(cases - requests, seed)
+  console.log([...read.read].map(([name, count]) => `${name} ${count}`).join(", "))
+  const sent = await fuzzHttp(requests, seed)
+  console.log(`statuses: ${[...sent.statuses].map(([status, count]) => `${status} ${count}`).join(", ")}`)
+  const count = reportBreaches([...read.breaches, ...sent.breaches])
+  const rate = cases / ((performance.now() - started) / 1_000)
+  console.log(
+    `${cases} cases, ${count} breaches; ${rate.toFixed(0)} cases a second; on the processor: slowest reader ` +
+      `${read.slowestMillis.toFixed(0)} ms, slowest request ${sent.slowestMillis.toFixed(0)} ms; the heap grew by ` +
+      `${Math.round(read.heapBytes / 1_048_576)} MB`
+  )
+  return count === 0 ? 0 : 1
+}
+
+const targets: Readonly<Record<string, () => Promise<number>>> = { wire, wasm, rpc }
+const target = targets[positionals[0] ?? "wire"]
 if (target === undefined) {
-  console.log("usage: npm run fuzz -- wasm [--modules N] [--seed S], or rpc [--requests N] [--seed S]")
+  console.log(
+    "usage: npm run fuzz -- [wire] [--cases N], wasm [--modules N], or rpc [--requests N]; each with [--seed S]"
+  )
   process.exitCode = 2
 } else process.exitCode = await target()

@@ -175,7 +175,9 @@ describe.skipIf(!isPossible)("a standby that was promoted without the last commi
             isEmpty
           )
         ).toEqual([])
-        expect(observer.counts).toMatchObject({ streams: 1, rewound: 1 })
+        // A stream that was woken while no database could be reached ends, and its client resumes.
+        expect(observer.counts.streams).toBeLessThanOrEqual(2)
+        expect(observer.counts.rewound).toBe(1)
 
         const again = yield* openEvents(url, { ...bearer("shop"), "last-event-id": cursor })
         yield* again.until(({ length }) => length === 1 + 2 * 9)

@@ -9,8 +9,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { root } from "../../runtime/bootstrap.mjs"
 import { readText } from "../architecture/sources.ts"
 import { freePort } from "../support/freePort.ts"
-import { makePayment } from "../support/buyer.ts"
-import { askFriendbot } from "../support/rpcCall.ts"
+import { makePayment } from "../../runtime/redteam/buyer.ts"
+import { askFriendbot } from "../../runtime/redteam/rpcCall.ts"
 
 const listOf = (title: string): ReadonlyArray<string> => {
   const section = readText("kernel/README.md").split(`**${title}**`)[1] ?? ""

@@ -7,6 +7,7 @@ import { Option } from "effect"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { existingFrom, verifyKnown } from "../../kernel/payment/settle/existing.ts"
 import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
+import { type Step, type Visited, visit } from "./visit.ts"
 
 type Process = "A" | "B"
 export type Key = "key" | "other key" | undefined
@@ -79,19 +80,13 @@ const readBy = (state: State, process: Process): SettlementRecord => {
   return recordOf({ delivery: isLeft ? "confirmed" : stored, deliveredKey: state.given?.key })
 }
 
-interface Step {
-  readonly did: string
-  readonly to: State
-  readonly broken?: string | undefined
-}
-
 const without = (state: State, process: Process): State["sending"] => {
   const { [process]: _, ...others } = state.sending
   return others
 }
 
 /** A caller settles at a process. */
-const settle = (state: State, process: Process, key: Key): ReadonlyArray<Step> => {
+const settle = (state: State, process: Process, key: Key): ReadonlyArray<Step<State>> => {
   const record = readBy(state, process)
   const found = existingFrom(paymentOf(key), [record])
   const verified = verifyKnown(paymentOf(key), [record])
@@ -125,8 +120,8 @@ const settle = (state: State, process: Process, key: Key): ReadonlyArray<Step> =
   return [{ did, to: state, broken: broken() }]
 }
 
-const steps = (state: State): ReadonlyArray<Step> => {
-  const found: Array<Step> = []
+const steps = (state: State): ReadonlyArray<Step<State>> => {
+  const found: Array<Step<State>> = []
   for (const process of state.alive) {
     for (const key of keys) found.push(...settle(state, process, key))
     const sent = state.sending[process]
@@ -181,26 +176,4 @@ const stateIssue = (state: State): string | undefined => {
   return undefined
 }
 
-export const exploreDelivery = (): { readonly states: number; readonly broken: ReadonlyArray<string> | undefined } => {
-  const from = new Map<string, { readonly before: string | undefined; readonly did: string }>()
-  const historyOf = (key: string | undefined): ReadonlyArray<string> =>
-    key === undefined ? [] : [...historyOf(from.get(key)!.before), from.get(key)!.did]
-  let frontier: ReadonlyArray<State> = [start]
-  from.set(JSON.stringify(start), { before: undefined, did: "settled" })
-  while (frontier.length > 0) {
-    const next: Array<State> = []
-    for (const state of frontier) {
-      const before = JSON.stringify(state)
-      for (const { broken, did, to } of steps(state)) {
-        const what = broken ?? stateIssue(to)
-        if (what !== undefined) return { states: from.size, broken: [...historyOf(before), did, what] }
-        const key = JSON.stringify(to)
-        if (from.has(key)) continue
-        from.set(key, { before, did })
-        next.push(to)
-      }
-    }
-    frontier = next
-  }
-  return { states: from.size, broken: undefined }
-}
+export const exploreDelivery = (): Visited => visit(start, steps, stateIssue)

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { exploreDelivery } from "./delivery.ts"
+import { models } from "./models.ts"
 import { explore } from "./explore.ts"
 import { wordTable } from "./words.ts"
 import { defects, sound, worlds } from "./worlds.ts"
@@ -32,5 +33,17 @@ describe("the delivery of a success", () => {
 
   it("every route, event and webhook has a true word for every state and caller", () => {
     expect(wordTable().filter(({ issue }) => issue !== undefined)).toEqual([])
+  })
+})
+
+describe.each(models)("$name", ({ explore, rules }) => {
+  it("keeps its promises in every state", () => {
+    const { broken, states } = explore()
+    expect(broken).toBeUndefined()
+    expect(states).toBeGreaterThan(1_000)
+  })
+
+  it.each(rules)("would be seen broken without: %s", (rule) => {
+    expect(explore(rule).broken).toBeDefined()
   })
 })

@@ -1,44 +1,73 @@
 // The places of the sources that a random sample is drawn from: comparisons, logical operators, conditions, negations,
-// arithmetic and boolean literals. StrykerJS decides what each place becomes.
-import { eachNode, lineAt, type Node, type Source } from "../architecture/sources.ts"
+// arithmetic and boolean literals, each with the texts that may replace it.
+import { eachNode, isNode, lineAt, type Node, type Source } from "../architecture/sources.ts"
 import type { Random } from "../simulation/random.ts"
 
-/** An operator in a file, in the form that StrykerJS takes: `file:line:column-line:column`, lines from 1. */
+/** A part of a file, and its possible replacements. */
 export interface Operator {
   readonly path: string
   readonly line: number
-  readonly lastLine: number
-  readonly range: string
+  readonly start: number
+  readonly end: number
+  readonly text: string
+  readonly replacements: ReadonlyArray<string>
 }
 
-/** StrykerJS also changes every operator inside a chosen place, so large expressions are represented by their parts. */
-const charactersMax = 80
+const opposites: Readonly<Record<string, ReadonlyArray<string>>> = {
+  "<": ["<=", ">="],
+  "<=": ["<", ">"],
+  ">": [">=", "<="],
+  ">=": [">", "<"],
+  "===": ["!=="],
+  "!==": ["==="],
+  "+": ["-"],
+  "-": ["+"],
+  "*": ["/"],
+  "/": ["*"],
+  "%": ["*"],
+  "&&": ["||"],
+  "||": ["&&"],
+  "??": ["&&"]
+}
 
-const kinds = new Set(["BinaryExpression", "LogicalExpression", "UnaryExpression", "ConditionalExpression", "Literal"])
+const isText = (node: unknown): boolean =>
+  isNode(node) && (node.type === "TemplateLiteral" || (node.type === "Literal" && typeof node["value"] === "string"))
 
-const isOperator = (node: Node): boolean =>
-  kinds.has(node.type) &&
-  (node["end"] as number) - node.start <= charactersMax &&
-  (node.type !== "Literal" || typeof node["value"] === "boolean") &&
-  (node.type !== "UnaryExpression" || node["operator"] === "!")
+const endOf = (node: Node): number => node["end"] as number
 
-const columnAt = (text: string, position: number): number => position - (text.lastIndexOf("\n", position - 1) + 1)
-
-const positionOf = (source: Source, position: number): string =>
-  `${lineAt(source, position)}:${columnAt(source.text, position)}`
+/** The part of a node that is replaced, and its replacements. */
+const changeOf = (node: Node, { text }: Source): Pick<Operator, "start" | "end" | "replacements"> | undefined => {
+  const { left, operator, right, test } = node as Node & Record<"left" | "right" | "test", Node | undefined>
+  switch (node.type) {
+    case "BinaryExpression":
+    case "LogicalExpression": {
+      const replacements = opposites[operator as string]
+      if (replacements === undefined || isText(left) || isText(right)) return undefined
+      const start = text.indexOf(operator as string, endOf(left!))
+      return { start, end: start + (operator as string).length, replacements }
+    }
+    case "UnaryExpression":
+      return operator === "!" ? { start: node.start, end: node.start + 1, replacements: [""] } : undefined
+    case "IfStatement":
+    case "ConditionalExpression":
+      return { start: test!.start, end: endOf(test!), replacements: ["true", "false"] }
+    case "Literal":
+      return typeof node["value"] === "boolean"
+        ? { start: node.start, end: endOf(node), replacements: [String(!(node["value"] as boolean))] }
+        : undefined
+    default:
+      return undefined
+  }
+}
 
 /** Every operator of a source, the innermost ones included. */
 export const operatorsOf = (source: Source): ReadonlyArray<Operator> => {
   const found: Array<Operator> = []
   eachNode(source.program, (node, parent) => {
-    if (!isOperator(node) || parent?.type === "TSLiteralType") return
-    const [start, end] = [node.start, node["end"] as number]
-    found.push({
-      path: source.path,
-      line: lineAt(source, start),
-      lastLine: lineAt(source, end),
-      range: `${source.path}:${positionOf(source, start)}-${positionOf(source, end)}`
-    })
+    const change = parent?.type === "TSLiteralType" ? undefined : changeOf(node, source)
+    if (change === undefined) return
+    const { path, text } = source
+    found.push({ path, line: lineAt(source, change.start), text: text.slice(change.start, change.end), ...change })
   })
   return found
 }

@@ -1,21 +1,24 @@
 // `npm run mutation`: changes operators of the code that decides about money, ownership, delivery, keys and policy, one
-// at a time, and runs the fast tests that cover each. StrykerJS makes the changes and runs the tests; this program
-// draws the sample. `--seed N` and `--count N` choose it (today's date and 300), `--changed REF` takes only lines that
-// changed since a commit, and further arguments keep only files with one of them in the path. Prints every survivor
-// with its change, then `N passed, N failed`: caught and survived. The exit status is 0 if at least 90 % were caught.
+// at a time in a copy of the tree, and runs the nearest tests of each: tests within one process first, then process
+// tests. `--seed N` and `--count N` choose the sample (today's date and 300), `--changed REF` takes only lines that
+// changed since a commit, `--limit S` bounds the seconds of each run of tests, and further arguments keep only files
+// with one of them in the path. A test counts only if it passes without the change. Prints every survivor with its
+// change, then `N passed, N failed`: caught and survived. The exit status is 0 if at least 90 % were caught.
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { basename, join, relative } from "node:path"
 import process from "node:process"
 import { parseArgs } from "node:util"
-import { install } from "../../runtime/bootstrap.mjs"
-import { root, type Source, sourcesIn } from "../architecture/sources.ts"
+import { root, type Source, sources, sourcesIn } from "../architecture/sources.ts"
 import { makeRandom } from "../simulation/random.ts"
+import { nearTests } from "./nearTests.ts"
 import { type Operator, operatorsOf, sampleOf } from "./operators.ts"
 
 const share = 0.9
+/** Test files of each kind that run for a mutant, the nearest ones. */
+const filesMax = { fast: 12, processes: 5 }
 
 /** Code where a defect costs money, ownership, delivery or keys. */
 const decisive = [
@@ -61,71 +64,102 @@ const changedSince = (ref: string): ReadonlyMap<string, ReadonlySet<number>> => 
 
 const isChanged =
   (changed: ReadonlyMap<string, ReadonlySet<number>>) =>
-  ({ lastLine, line, path }: Operator): boolean =>
-    Array.from({ length: lastLine - line + 1 }, (_, index) => line + index).some((at) => changed.get(path)?.has(at))
+  ({ line, path }: Operator): boolean =>
+    changed.get(path)?.has(line) === true
 
-interface Mutant {
-  readonly status: string
-  readonly mutatorName: string
-  readonly replacement: string
-  readonly location: { readonly start: { readonly line: number; readonly column: number } }
+interface Copy {
+  readonly folder: string
+  readonly tree: string
+}
+
+/** A copy of the tree, which shares the installed packages. */
+const openCopy = async (): Promise<Copy> => {
+  const folder = await mkdtemp(join(tmpdir(), "tollkeeper-mutation-"))
+  const tree = join(folder, "tree")
+  const left = new Set(["node_modules", ".git", ".tollkeeper", "dist"])
+  await cp(root, tree, { recursive: true, filter: (path) => !left.has(basename(path)) })
+  await symlink(join(root, "node_modules"), join(tree, "node_modules"))
+  await symlink(join(root, "..", "shared"), join(folder, "shared"))
+  return { folder, tree }
 }
 
 interface Report {
-  readonly files: Readonly<Record<string, { readonly mutants: ReadonlyArray<Mutant> }>>
+  readonly testResults: ReadonlyArray<{ readonly name: string; readonly status: string }>
 }
 
-const runStryker = async (operators: ReadonlyArray<Operator>): Promise<Report> => {
-  const folder = await mkdtemp(join(tmpdir(), "tollkeeper-mutation-"))
-  const fileName = join(folder, "report.json")
-  const settings = {
-    testRunner: "vitest",
-    plugins: [join(root, "test/mutation/node_modules/@stryker-mutator/vitest-runner/dist/src/index.js")],
-    vitest: { configFile: "test/vitest.config.ts", related: true },
-    mutate: operators.map(({ range }) => range),
-    // The compiler's own API is not there in TypeScript 7; the sources run without it.
-    tsconfigFile: "none",
-    disableTypeChecks: false,
-    mutator: {
-      excludedMutations: ["StringLiteral", "ObjectLiteral", "ArrayDeclaration", "BlockStatement", "ArrowFunction"]
-    },
-    coverageAnalysis: "perTest",
-    ignoreStatic: true,
-    concurrency: 2,
-    timeoutMS: 60_000,
-    dryRunTimeoutMinutes: 20,
-    reporters: ["json", "progress-append-only"],
-    jsonReporter: { fileName },
-    tempDirName: join(folder, "copies"),
-    ignorePatterns: ["test/official/*/node_modules", "test/tools", "dist", ".tollkeeper"]
-  }
-  await writeFile(join(folder, "settings.json"), JSON.stringify(settings))
-  try {
-    const stryker = join(root, "test/mutation/node_modules/@stryker-mutator/core/bin/stryker.js")
-    const child = spawn(process.execPath, [stryker, "run", join(folder, "settings.json")], {
-      cwd: root,
-      env: { ...process.env, TOLLKEEPER_TEST_FAST: "only" },
-      stdio: ["ignore", "inherit", "inherit"]
-    })
-    const [code] = await once(child, "exit")
-    if (code !== 0) throw new Error(`StrykerJS ended with ${code}`)
-    return JSON.parse(await readFile(fileName, "utf8")) as Report
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+type Outcome = { readonly failed: string | undefined; readonly isLate: boolean }
+
+/** Runs test files of a copy until the first failure, or for the time limit. */
+const runTests = async ({ folder, tree }: Copy, kind: "fast" | "processes", files: ReadonlyArray<string>) => {
+  const report = join(folder, "report.json")
+  await rm(report, { force: true })
+  const words = [
+    "run",
+    "--config",
+    "test/vitest.config.ts",
+    "--bail=1",
+    "--maxWorkers=2",
+    "--reporter=json",
+    `--outputFile=${report}`
+  ]
+  const child = spawn(process.execPath, [join(root, "node_modules/vitest/vitest.mjs"), ...words, ...files], {
+    cwd: tree,
+    detached: true,
+    env: { ...process.env, [kind === "fast" ? "TOLLKEEPER_TEST_FAST" : "TOLLKEEPER_TEST_DAILY"]: "only" },
+    stdio: "ignore"
+  })
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    process.kill(-child.pid!, "SIGKILL")
+  }, limitMillis)
+  const [code] = await once(child, "exit")
+  clearTimeout(timer)
+  if (isLate || code === 0) return { failed: undefined, isLate }
+  const { testResults } = JSON.parse(await readFile(report, "utf8")) as Report
+  const failed = testResults.find(({ status }) => status === "failed")?.name ?? files[0]!
+  return { failed: failed.startsWith("/") ? relative(tree, failed) : failed, isLate }
 }
 
-const isCaught = ({ status }: Mutant): boolean => status === "Killed" || status === "Timeout"
-const isSurvivor = ({ status }: Mutant): boolean => status === "Survived" || status === "NoCoverage"
+const passesWithout = new Map<string, boolean>()
+
+/** The first near test file that fails with a mutant, and passes without it. */
+const catcherOf = async (copy: Copy, { end, path, start }: Operator, replacement: string): Promise<Outcome> => {
+  const source = sources.find((one) => one.path === path)!
+  const file = join(copy.tree, path)
+  const near = nearTests(source)
+  let isLate = false
+  for (const kind of ["fast", "processes"] as const) {
+    let files = near[kind].slice(0, filesMax[kind])
+    while (files.length > 0) {
+      await writeFile(file, source.text.slice(0, start) + replacement + source.text.slice(end))
+      const outcome: Outcome = await runTests(copy, kind, files)
+      await writeFile(file, source.text)
+      isLate ||= outcome.isLate
+      const { failed } = outcome
+      if (failed === undefined) break
+      if (!passesWithout.has(failed)) {
+        const { failed: again, isLate: isSlow } = await runTests(copy, kind, [failed])
+        passesWithout.set(failed, again === undefined && !isSlow)
+      }
+      if (passesWithout.get(failed) === true) return outcome
+      console.log(`        ${failed} fails without a change, and is left out`)
+      files = files.filter((one) => one !== failed)
+    }
+  }
+  return { failed: undefined, isLate }
+}
 
 const { positionals: words, values } = parseArgs({
   allowPositionals: true,
   options: {
     seed: { type: "string", default: new Date().toISOString().slice(0, 10).replaceAll("-", "") },
     count: { type: "string", default: "300" },
-    changed: { type: "string" }
+    changed: { type: "string" },
+    limit: { type: "string", default: "180" }
   }
 })
+const limitMillis = Number(values.limit) * 1_000
 
 const inScope = values.changed === undefined ? () => true : isChanged(changedSince(values.changed))
 const candidates = sourcesIn(...decisive)
@@ -133,21 +167,26 @@ const candidates = sourcesIn(...decisive)
   .filter(({ path }) => words.length === 0 || words.some((word) => path.includes(word)))
   .flatMap(operatorsOf)
   .filter(inScope)
-const sample = sampleOf(candidates, Number(values.count), makeRandom(Number(values.seed)))
+const random = makeRandom(Number(values.seed))
+const sample = sampleOf(candidates, Number(values.count), random)
 console.log(`seed ${values.seed}: ${sample.length} of ${candidates.length} operators`)
-if (sample.length === 0) {
-  console.log("0 passed, 0 failed")
-  process.exit(0)
-}
 
-install(join(root, "test/mutation"), "StrykerJS")
-const { files } = await runStryker(sample)
-const all = Object.entries(files).flatMap(([path, { mutants }]) => mutants.map((mutant) => ({ ...mutant, path })))
-for (const { location, mutatorName, path, replacement, status } of all.filter(isSurvivor)) {
-  const place = `${path}:${location.start.line}:${location.start.column}`
-  console.log(`${status === "Survived" ? "survived" : "no test "}  ${place}  ${mutatorName}: ${replacement}`)
+const copy = await openCopy()
+let [caught, survived] = [0, 0]
+try {
+  for (const operator of sample) {
+    const replacement = random.pick(operator.replacements)
+    const place = `${operator.path}:${operator.line}  ${operator.text} → ${replacement}`
+    const { failed, isLate } = await catcherOf(copy, operator, replacement)
+    if (failed === undefined) survived += 1
+    else caught += 1
+    console.log(
+      failed === undefined ? `${isLate ? "late    " : "survived"}  ${place}` : `caught    ${place}  ${failed}`
+    )
+  }
+} finally {
+  await rm(copy.folder, { recursive: true, force: true })
 }
-const [caught, survived] = [all.filter(isCaught).length, all.filter(isSurvivor).length]
 console.log(`${((100 * caught) / Math.max(1, caught + survived)).toFixed(1)} % caught`)
 console.log(`${caught} passed, ${survived} failed`)
 process.exitCode = caught >= share * (caught + survived) ? 0 : 1

@@ -181,6 +181,13 @@ export const installPacked = async (archive: string, folder: string) => {
   }
 }
 
+/** Installed packages with a script that npm runs at their installation. */
+export const scriptsIn = async (folder: string): Promise<ReadonlyArray<string>> => {
+  const names = ["preinstall", "install", "postinstall"].map((name) => `:attr(scripts, [${name}])`)
+  const found = JSON.parse(await run("npm", ["query", names.join(", ")], folder)) as ReadonlyArray<{ name: string }>
+  return found.map(({ name }) => name)
+}
+
 /** A fresh clone of the committed state; `npm start` installs its dependencies. */
 export const clone = async (folder: string) => {
   const step = await timed("git clone", async () => {

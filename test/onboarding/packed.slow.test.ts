@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { installPacked, packInto, pathsIn, playFirstMinute, printSteps } from "./firstMinute.ts"
+import { installPacked, packInto, pathsIn, playFirstMinute, printSteps, scriptsIn } from "./firstMinute.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "tollkeeper-packed-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -27,11 +27,14 @@ describe("the package", () => {
       // Packages for sellers and buyers, as the guides name them.
       /^examples\/(client|curl|python|receipts|seller)\/.+$/,
       /^runtime\/(bootstrap|system|tollkeeper)\.mjs$/,
-      /^runtime\/dist\/(kernel|plugins|runtime|migrations|examples)\/.+$/
+      /^runtime\/dist\/(kernel|plugins|runtime|migrations|examples)\/.+$/,
+      /^runtime\/dist\/packages\/swagger-ui-dist\/[^/]+$/,
+      // `@opentelemetry/sdk-node` with its dependencies.
+      /^node_modules\/.+$/
     ]
     expect(paths.filter((path) => !shipped.some((form) => form.test(path)))).toEqual([])
     const sources = paths.filter(
-      (path) => path.endsWith(".ts") && !/\/plugins\/dashboard\/web\/|client\/types\.ts$/.test(path)
+      (path) => path.endsWith(".ts") && !/^node_modules\/|\/plugins\/dashboard\/web\/|client\/types\.ts$/.test(path)
     )
     expect(sources).toEqual([])
     expect(paths).toEqual(
@@ -47,6 +50,10 @@ describe("the package", () => {
         "runtime/dist/plugins/dashboard/web/visitorPage.ts"
       ])
     )
+  })
+
+  it("runs no install script, of its own or of a dependency", async () => {
+    expect(await scriptsIn(join(folder, "empty"))).toEqual([])
   })
 
   it.each(["node", "deno"] as const)(

@@ -11,8 +11,8 @@ import process from "node:process"
 import { type Browser, chromium } from "playwright-core"
 import { root } from "../../runtime/bootstrap.mjs"
 import { chromiumPath } from "../browser/chromium.ts"
-import { makePayment } from "../support/buyer.ts"
-import { askFriendbot } from "../support/rpcCall.ts"
+import { makePayment } from "../../runtime/redteam/buyer.ts"
+import { askFriendbot } from "../../runtime/redteam/rpcCall.ts"
 import type { Outcome, Played } from "./operatorItems.ts"
 
 interface Step {

@@ -4,9 +4,9 @@ import { Keypair } from "@stellar/stellar-sdk"
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { makePayment } from "../support/buyer.ts"
+import { makePayment } from "../../runtime/redteam/buyer.ts"
 import { startRpcProxy } from "../support/rig/rpcProxy.ts"
-import { askFriendbot } from "../support/rpcCall.ts"
+import { askFriendbot } from "../../runtime/redteam/rpcCall.ts"
 import type { Item, Outcome, Played } from "./operatorItems.ts"
 
 /** A facilitator that was started and is ready. */

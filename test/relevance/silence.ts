@@ -13,7 +13,7 @@ export const unanswered = JSON.parse(
 
 /** Maximum share of marked questions among those with an answer, and minimum share among the others. */
 export const markedMax = 0.035
-export const markedMin = 0.55
+export const markedMin = 0.5
 
 const fromList = "list"
 

@@ -19,7 +19,7 @@ describe.skipIf(streams === undefined)("stellar-core's ledger streams in ../shar
       if (file.suite !== "InvokeHostFunctionTests") continue
       replayStream(file, { crypto: engineCrypto, networkId, contracts }, report)
     }
-  })
+  }, 600_000)
 
   it("come out identical in result, entries and fee wherever they are executed", () => {
     expect(report.differences).toEqual([])

@@ -1,11 +1,12 @@
 // Runs all parts of a plan even if some fail, prints the time and figures of each, and ends with the line `N passed, N
-// failed` over all of them; the exit status is 1 if anything failed. Arguments after the plan keep only the parts whose
-// names contain one of them: `npm test -- deno`. Failures are listed again at the end, by name, and appended to the
+// failed` over all of them; the exit status is 1 if anything failed. Arguments after the plan keep only the parts with
+// one of them in their names: `npm test -- deno`. Failures are listed again at the end, by name, and appended to the
 // file in `TOLLKEEPER_TEST_FAILURES`, for a caller that only sees the last lines of several runs.
-import { appendFileSync, existsSync } from "node:fs"
+import { appendFileSync } from "node:fs"
 import { join } from "node:path"
 import process from "node:process"
 import { install, root } from "../../runtime/bootstrap.mjs"
+import { denoProgram } from "../support/denoProgram.ts"
 import { systemBinaries } from "../support/postgres.ts"
 import type { Part } from "./Part.ts"
 import { type PlanName, type Step, stepsOf } from "./parts.ts"
@@ -18,19 +19,13 @@ if (!plans.includes(plan)) {
   process.exit(2)
 }
 
-/** Deno from the tools, otherwise the machine's own. */
-const deno = ((): string => {
-  const installed = join(root, "test", "tools", "node_modules", "@deno", "linux-x64-glibc", "deno")
-  return existsSync(installed) ? installed : "deno"
-})()
-
 if (plan !== "check" && systemBinaries() === undefined && !process.env["TOLLKEEPER_TEST_DATABASE_URL"]) {
   install(join(root, "test", "tools", "postgres"), "a PostgreSQL server for the tests")
 }
 
 const isAsked = ({ name }: Part): boolean =>
   words.length === 0 || words.some((word) => name.toLowerCase().includes(word.toLowerCase()))
-const steps = stepsOf(plan as PlanName, deno).map((lanes) =>
+const steps = stepsOf(plan as PlanName, denoProgram).map((lanes) =>
   lanes.map((parts) => parts.filter(isAsked)).filter((parts) => parts.length > 0)
 )
 

@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { startSeller } from "../../examples/seller-http.ts"
 import { makeSell, toNode } from "../../examples/seller/sellRequest.mjs"
 import { root } from "../../runtime/bootstrap.mjs"
-import { testnetUsdc } from "../support/buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 
 const python =
@@ -73,7 +73,7 @@ it.live(
   "every seller of ours passes, and each fault of a careless one is named",
   () =>
     Effect.gen(function* () {
-      const facilitator = yield* startFacilitator({ closeMillis: 1_000, set: ["prepare.per_second=0"] })
+      const facilitator = yield* startFacilitator({ closeMillis: 1_000 })
       const payTo = (yield* facilitator.account(0n)).publicKey()
       const options = { facilitator: facilitator.url, payTo, asset: testnetUsdc, amount: price }
       const plain = yield* Effect.acquireRelease(

@@ -7,15 +7,16 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { afterAll, describe, expect, it, vi } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { parse } from "yaml"
 import { root } from "../../runtime/bootstrap.mjs"
 import { claimState } from "../../runtime/state.ts"
 import { buy } from "../../examples/buyer.ts"
 import { startSeller } from "../../examples/seller-http.ts"
 import { freePort } from "../support/freePort.ts"
-import { testnetUsdc } from "../support/buyer.ts"
-import { askFriendbot } from "../support/rpcCall.ts"
+import { runCommand } from "../support/runCommand.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
+import { askFriendbot } from "../../runtime/redteam/rpcCall.ts"
 
 // Each test here starts whole processes, some of them several, so the timeout is ten times the time on a quiet machine.
 vi.setConfig({ testTimeout: 240_000 })
@@ -25,12 +26,15 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const cli = join(root, "runtime", "cli.ts")
 
-/** Runs a command to its end. */
+/** Runs a command as a process, to its end. */
 const run = (...args: ReadonlyArray<string>) =>
   promisify(execFile)(process.execPath, [cli, ...args], { cwd: root, env: { ...process.env, NO_COLOR: "1" } }).then(
     ({ stderr, stdout }) => ({ status: 0, stdout, stderr }),
     (error) => ({ status: Number(error.code), stdout: String(error.stdout), stderr: String(error.stderr) })
   )
+
+/** Runs a command in this process. */
+const runHere = (...words: ReadonlyArray<string>) => Effect.runPromise(runCommand(words))
 
 /** Starts a facilitator on free ports over a state folder, and waits for its startup banner. */
 const start = async (state: string, args: ReadonlyArray<string> = [], env: Record<string, string> = {}) => {
@@ -75,7 +79,7 @@ describe("the shipped profiles", () => {
   it("are well-formed, and none enables pubnet [S29, S342]", async () => {
     await Promise.all(
       shipped.map(async (name) => {
-        const { stdout } = await run("config", "check", "--profile", name)
+        const { stdout } = await runHere("config", "check", "--profile", name)
         expect([name, stdout]).toEqual([name, expect.stringContaining("every setting is well-formed")])
         expect(Object.keys(profileOf(name).networks)).toEqual(["ledger:testnet"])
       })
@@ -91,7 +95,7 @@ describe("the shipped profiles", () => {
 
 describe("tollkeeper config", () => {
   it("lists the payment path's settings under their specified names [S285, S299, S300, S301]", async () => {
-    const settings = JSON.parse((await run("config", "schema")).stdout)
+    const settings = JSON.parse((await runHere("config", "schema")).stdout)
     expect(settings.api_keys_env.default).toBe("FACILITATOR_API_KEYS")
     expect(Object.keys(settings.limits.properties)).toEqual(
       expect.arrayContaining([
@@ -115,7 +119,15 @@ describe("tollkeeper config", () => {
 
 describe("tollkeeper config check", () => {
   it("checks the profile's needs: an RPC, the sponsor's seed, every named variable", async () => {
-    const bare = await run("config", "check", "--profile", "self-hosted", "--json", "--set", "api_keys_env=SHOP_KEYS")
+    const bare = await runHere(
+      "config",
+      "check",
+      "--profile",
+      "self-hosted",
+      "--json",
+      "--set",
+      "api_keys_env=SHOP_KEYS"
+    )
     expect(bare.status).toBe(1)
     expect(JSON.parse(bare.stdout)).toMatchObject({
       missing: [
@@ -126,19 +138,19 @@ describe("tollkeeper config check", () => {
       remarks: []
     })
     const embedded = ["--set", "database.embedded_folder=database"]
-    const asked = await run("config", "check", "--profile", "self-hosted", "--json", ...embedded)
+    const asked = await runHere("config", "check", "--profile", "self-hosted", "--json", ...embedded)
     expect(JSON.parse(asked.stdout)).toMatchObject({
       missing: [expect.stringContaining("rpc_urls")],
       remarks: [expect.stringContaining("DATABASE_URL is not set")]
     })
     const rpc = ["--set", 'networks.ledger:testnet.rpc_urls=["https://rpc.example"]']
-    const seedless = await run("config", "check", "--profile", "self-hosted", ...rpc, ...embedded)
+    const seedless = await runHere("config", "check", "--profile", "self-hosted", ...rpc, ...embedded)
     expect([seedless.status, seedless.stderr]).toEqual([1, expect.stringMatching(/set SPONSOR_SECRET/)])
-    expect((await run("config", "check")).status).toBe(0)
+    expect((await runHere("config", "check")).status).toBe(0)
   })
 
   it("reports every unmet condition of pubnet, as a start would [S274, S277, S281, S282, S283]", async () => {
-    const { status, stdout } = await run(
+    const { status, stdout } = await runHere(
       ...["config", "check", "--profile", "self-hosted", "--json"],
       ...["--set", "networks.ledger:testnet.enabled=false", "--set", "networks.ledger:pubnet.enabled=true"],
       ...["--set", 'networks.ledger:pubnet.rpc_urls=["http://127.0.0.1:9"]', "--set", "plugins=[x402-exact, catalog]"],
@@ -161,13 +173,17 @@ describe("tollkeeper config check", () => {
 })
 
 describe("a command line that cannot be understood", () => {
-  it.concurrent.each([
+  it.each([
     [["strat"], "did you mean start"],
     [["start", "--prot", "1"], "did you mean --port"],
     [["config", "check", "--set", "servre.port=1"], "did you mean server"],
-    [["config", "check", "--profile", "locl"], "did you mean --profile local"]
-  ])("%j is answered with one line that says what was perhaps meant", async (args, words) => {
-    const { status, stderr, stdout } = await run(...args)
+    [["config", "check", "--profile", "locl"], "did you mean --profile local"],
+    [["start", "--port", "70000"], 'flag --port: "70000". Expected: a port from 1 to 65535, or 0 for a free one'],
+    [["start", "--ledger-port", "65536"], "a port from 1 to 65535, or 0"],
+    [["ledger", "--port", "70000"], "a port from 1 to 65535, or 0"],
+    [["ledger", "--https", "65536"], "a port from 1 to 65535, or 0"]
+  ])("%j is answered with one line that says what is meant or expected", async (args, words) => {
+    const { status, stderr, stdout } = await (args[0] === "strat" ? run : runHere)(...args)
     expect([status, stdout]).toEqual([1, ""])
     expect(stderr).toMatch(/^tollkeeper: [^\n]+\n$/)
     expect(stderr).toContain(words)
@@ -229,9 +245,76 @@ describe("tollkeeper start", () => {
     expect(existsSync(state)).toBe(false)
   })
 
+  it("reads the named variable's keys, and a reset's act beside the folder [S241]", async () => {
+    const state = mkdtempSync(join(folder, "reset-"))
+    await claim(state)
+    expect((await runHere("reset", "--state", state, "--yes", "--reason", "a new start")).stdout).toContain("deleted ")
+    expect(existsSync(state)).toBe(false)
+    const left = await runHere("acts", "--state", state, "--json")
+    expect(JSON.parse(left.stdout)).toMatchObject({ action: "reset", reason: "a new start", outcome: "done" })
+    const again = await start(state, ["--set", "api_keys_env=SHOP_KEYS"], {
+      SHOP_KEYS: "shop:0123456789abcdef0123",
+      FACILITATOR_API_KEYS: "shop:another-key-of-twenty"
+    })
+    const trail = await run("acts", "--state", state, "--json")
+    expect(JSON.parse(trail.stdout)).toMatchObject({ action: "reset", reason: "a new start", outcome: "done" })
+    expect(existsSync(`${state}.acts.jsonl`)).toBe(false)
+    const ask = async (key?: string) =>
+      (
+        await fetch(
+          `${again.url.replace("0.0.0.0", "127.0.0.1")}/supported`,
+          key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } }
+        )
+      ).status
+    expect([await ask(), await ask("another-key-of-twenty"), await ask("0123456789abcdef0123")]).toEqual([
+      401, 401, 200
+    ])
+    expect(await again.stop()).toBe(0)
+  })
+})
+
+describe("a program that was started", () => {
+  const state = mkdtempSync(join(folder, "state-"))
+  let facilitator: Awaited<ReturnType<typeof start>>
+  beforeAll(async () => {
+    facilitator = await start(state)
+  }, 240_000)
+
+  it("reports which process holds the port or folder; `pay` uses that one", async () => {
+    const { ledger, url } = facilitator
+    const port = String(new URL(url).port)
+    const ports = ["--ledger-port", "0", "--ledger-https-port", "0"]
+    const unstarted = mkdtempSync(join(folder, "unstarted-"))
+    const elsewhere = ["--state", mkdtempSync(join(folder, "second-"))]
+    const refusals = await Promise.all([
+      run("start", "--state", state, "--port", "0", ...ports),
+      run(
+        "start",
+        ...elsewhere,
+        "--port",
+        "0",
+        "--ledger-port",
+        String(new URL(ledger).port),
+        "--ledger-https-port",
+        "0"
+      ),
+      runHere("reset", "--state", state, "--yes"),
+      claim(unstarted).then(() => runHere("reset", "--state", unstarted))
+    ])
+    expect(refusals.map(({ status }) => status)).toEqual([1, 1, 1, 1])
+    const [twin, taken, inUse, unasked] = refusals.map(({ stderr }) => stderr)
+    expect(twin).toMatch(
+      new RegExp(`already runs over .*process \\d+, http://127.0.0.1:${port}.*stop it .*--state DIR`)
+    )
+    expect(taken).toMatch(/is taken by another program; stop that one, or choose another with --ledger-port PORT/)
+    expect(inUse).toMatch(/a Tollkeeper runs over .*stop it first/)
+    expect(unasked).toMatch(/confirm with --yes/)
+    const paid = await promisify(execFile)(process.execPath, [join(root, "examples/pay.ts"), "--state", state])
+    expect(paid.stdout).toContain(`Facilitator  ${url}`)
+    expect(paid.stdout).toContain("success on ledger:testnet")
+  })
+
   it("serves a payment when ready, logs JSON lines, and exits with 0 [S4, S258]", async () => {
-    const state = mkdtempSync(join(folder, "state-"))
-    const facilitator = await start(state)
     const { ledger } = facilitator
     const [buyer, owner] = [Keypair.random(), Keypair.random()]
     for (const account of [buyer, owner]) await askFriendbot(ledger, account.publicKey(), 1)
@@ -263,75 +346,7 @@ describe("tollkeeper start", () => {
     expect(lines).toContainEqual(expect.objectContaining({ level: "INFO", message: "request" }))
     expect(facilitator.text()).not.toContain(buyer.secret())
     expect(facilitator.text()).not.toMatch(/\bS[A-Z2-7]{55}\b/)
-  })
-
-  it("reports which process holds the port or folder; `pay` uses that one", async () => {
-    const state = mkdtempSync(join(folder, "twin-"))
-    const { ledger, stop, url } = await start(state)
-    const port = String(new URL(url).port)
-    const ports = ["--ledger-port", "0", "--ledger-https-port", "0"]
-    const unstarted = mkdtempSync(join(folder, "unstarted-"))
-    const elsewhere = ["--state", mkdtempSync(join(folder, "second-"))]
-    const refusals = await Promise.all([
-      run("start", "--state", state, "--port", "0", ...ports),
-      run(
-        "start",
-        ...elsewhere,
-        "--port",
-        "0",
-        "--ledger-port",
-        String(new URL(ledger).port),
-        "--ledger-https-port",
-        "0"
-      ),
-      run("reset", "--state", state, "--yes"),
-      claim(unstarted).then(() => run("reset", "--state", unstarted))
-    ])
-    expect(refusals.map(({ status }) => status)).toEqual([1, 1, 1, 1])
-    const [twin, taken, inUse, unasked] = refusals.map(({ stderr }) => stderr)
-    expect(twin).toMatch(
-      new RegExp(`already runs over .*process \\d+, http://127.0.0.1:${port}.*stop it .*--state DIR`)
-    )
-    expect(taken).toMatch(/is taken by another program; stop that one, or choose another with --ledger-port PORT/)
-    expect(inUse).toMatch(/a Tollkeeper runs over .*stop it first/)
-    expect(unasked).toMatch(/confirm with --yes/)
-    const paid = await promisify(execFile)(process.execPath, [join(root, "examples/pay.ts"), "--state", state])
-    expect(paid.stdout).toContain(`Facilitator  ${url}`)
-    expect(paid.stdout).toContain("success on ledger:testnet")
-    expect(await stop()).toBe(0)
-    expect((await run("reset", "--state", state, "--yes")).stdout).toContain("deleted ")
+    expect((await runHere("reset", "--state", state, "--yes")).stdout).toContain("deleted ")
     expect(existsSync(state)).toBe(false)
-  })
-
-  it("leaves a reset's act beside the folder, for the next start's trail", async () => {
-    const state = mkdtempSync(join(folder, "reset-"))
-    await claim(state)
-    expect((await run("reset", "--state", state, "--yes", "--reason", "a new start")).stdout).toContain("deleted ")
-    expect(existsSync(state)).toBe(false)
-    const left = await run("acts", "--state", state, "--json")
-    expect(JSON.parse(left.stdout)).toMatchObject({ action: "reset", reason: "a new start", outcome: "done" })
-    const again = await start(state)
-    const trail = await run("acts", "--state", state, "--json")
-    expect(JSON.parse(trail.stdout)).toMatchObject({ action: "reset", reason: "a new start", outcome: "done" })
-    expect(existsSync(`${state}.acts.jsonl`)).toBe(false)
-    expect(await again.stop()).toBe(0)
-  })
-
-  it("reads the callers' keys from the variable that the profile names [S241]", async () => {
-    const { stop, url } = await start(mkdtempSync(join(folder, "keys-")), ["--set", "api_keys_env=SHOP_KEYS"], {
-      SHOP_KEYS: "shop:0123456789abcdef0123",
-      FACILITATOR_API_KEYS: "shop:another-key-of-twenty"
-    })
-    const ask = async (key?: string) =>
-      (
-        await fetch(
-          `${url.replace("0.0.0.0", "127.0.0.1")}/supported`,
-          key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } }
-        )
-      ).status
-    expect([await ask(), await ask("another-key-of-twenty"), await ask("0123456789abcdef0123")]).toEqual([
-      401, 401, 200
-    ])
-    expect(await stop()).toBe(0)
   })
 })

@@ -105,6 +105,13 @@ it.effect("automatic funding and calibrated ceilings are off by default; local f
   })
 )
 
+it.effect("no shipped profile serves a channel store to callers without a key", () =>
+  Effect.gen(function* () {
+    for (const name of ["local", "hosted", "self-hosted"])
+      expect((yield* profileOf(name)).values["batch_store"].allow_keyless, name).toBe(false)
+  })
+)
+
 it.effect("the hosted profile waits 5 s for a model and pays nothing [S30, S296]", () =>
   Effect.gen(function* () {
     expect((yield* profileOf("hosted")).values["search"].semantic.timeout_ms).toBe(5_000)

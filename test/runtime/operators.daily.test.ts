@@ -1,6 +1,7 @@
 // An operator's commands while a facilitator with the embedded database runs: each is executed within that process, and
 // a caller without the key of its state folder is refused.
 import { describe, expect, it } from "@effect/vitest"
+import { Effect, Option } from "effect"
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
@@ -10,6 +11,7 @@ import { osUser } from "../../runtime/osUser.ts"
 import process from "node:process"
 import { promisify } from "node:util"
 import { afterAll, beforeAll } from "vitest"
+import { askRunning } from "../../runtime/askRunning.ts"
 import { root } from "../../runtime/bootstrap.mjs"
 
 const folder = mkdtempSync(join(tmpdir(), "tollkeeper-operators-"))
@@ -23,7 +25,15 @@ const run = (...args: ReadonlyArray<string>) =>
     ({ stderr, stdout }) => ({ status: 0, stdout, stderr }),
     (error) => ({ status: Number(error.code), stdout: String(error.stdout), stderr: String(error.stderr) })
   )
-const ask = (...args: ReadonlyArray<string>) => run(...args, "--state", state)
+/** Runs a command as a process over the state folder. */
+const askAlone = (...args: ReadonlyArray<string>) => run(...args, "--state", state)
+
+/** Asks the running facilitator as the command line does, without a process. */
+const ask = async (...args: ReadonlyArray<string>) => {
+  const answered = await Effect.runPromise(askRunning([...args, "--state", state]))
+  const { by, err, out, status } = Option.getOrThrow(answered)
+  return { status, stdout: out, stderr: `${by}\n${err === "" ? "" : `${err}\n`}` }
+}
 
 beforeAll(async () => {
   const ports = ["--port", "0", "--ledger-port", "0", "--ledger-https-port", "0"]
@@ -109,7 +119,7 @@ describe("beside a running facilitator", () => {
   }, 240_000)
 
   it("settings of the command line are said not to count, and DATABASE_URL_FILE names another database", async () => {
-    const set = await ask("settlements", "list", "--set", "database.embedded_folder=another")
+    const set = await askAlone("settlements", "list", "--set", "database.embedded_folder=another")
     expect([set.status, set.stderr]).toEqual([
       0,
       answeredBy().replace(")\n", "; by its own settings, not those of --set)\n")
@@ -117,7 +127,7 @@ describe("beside a running facilitator", () => {
     const file = join(folder, "database_url")
     writeFileSync(file, "postgres://someone:secret@127.0.0.1:1/another\n")
     process.env["DATABASE_URL_FILE"] = file
-    const other = await ask("settlements", "list").finally(() => delete process.env["DATABASE_URL_FILE"])
+    const other = await askAlone("settlements", "list").finally(() => delete process.env["DATABASE_URL_FILE"])
     expect(other.status).toBe(1)
     expect(other.stderr).toMatch(/^answered by this command itself, not by a running process .*database another at 127/)
     expect(other.stderr).toContain(`process ${note().pid}`)
@@ -127,7 +137,7 @@ describe("beside a running facilitator", () => {
 
   it("a command under another profile names the one that answers, and asks for no stop", async () => {
     const embedded = ["--profile", "self-hosted", "--set", "database.embedded_folder=database"]
-    const { status, stderr } = await ask("budget", ...embedded)
+    const { status, stderr } = await askAlone("budget", ...embedded)
     expect([status, stderr]).toEqual([
       1,
       expect.stringContaining(
@@ -139,7 +149,7 @@ describe("beside a running facilitator", () => {
   }, 240_000)
 
   it("a command that fails there says so here", { timeout: 240_000 }, async () => {
-    const { status, stderr, stdout } = await ask("settlements", "show", "unknown-id")
+    const { status, stderr, stdout } = await askAlone("settlements", "show", "unknown-id")
     expect([status, stdout, stderr]).toEqual([
       1,
       "",
@@ -178,7 +188,7 @@ describe("beside a running facilitator", () => {
   })
 
   it("a backup taken while it runs opens elsewhere with the same rows", { timeout: 240_000 }, async () => {
-    const { stdout } = await ask("backup", "save", "taken.tar", "--json")
+    const { stdout } = await askAlone("backup", "save", "taken.tar", "--json")
     const { file } = JSON.parse(stdout)
     expect([existsSync(join(folder, "taken.tar")), statSync(file).mode & 0o777]).toEqual([true, 0o600])
     const elsewhere = join(folder, "elsewhere")

@@ -264,7 +264,35 @@ describe("the log by now", () => {
   it("continues the proof's checkpoint, and has the leaf", async () => {
     await writeLog(join(folder, "good/log/1"), log, entries)
     const { checks } = await verifyKept(await answer(), { log: join(folder, "good") })
-    expect(checks.at(-1)).toBe("leaf 2 is in the log of 600, which continues the one of 300")
+    expect(checks.at(-2)).toBe("leaf 2 is in the log of 600, which continues the one of 300")
+    expect(checks.at(-1)).toMatch(/^the log's newest checkpoint is of 2/)
+  })
+
+  it.each([
+    ["is of", (now: number) => `time ${now - 90_000}\n`],
+    ["has no time", () => ""]
+  ])("is refused when frozen: its checkpoint %s", async (why, lineAt) => {
+    const place = join(folder, `frozen ${why}`)
+    await writeLog(join(place, "log/1"), log, entries)
+    const line = lineAt(Math.floor(Date.now() / 1_000))
+    const stale = checkpointOf(log, 600, rootOf(levelsOf(entries), 600), undefined, undefined, line)
+    await writeFile(join(place, "log/1/checkpoint"), stale)
+    const frozen = `the log may be frozen: its checkpoint ${why}`
+    await expect(verifyKept(await answer(), { log: place })).rejects.toThrow(frozen)
+    if (line !== "") await verifyKept(await answer(), { log: place, maxAge: 100_000 })
+    const kept = await answer()
+    const { checkpoint } = kept.outcomes[0]!.proof
+    kept.outcomes[0]!.proof.checkpoint = checkpointOf(
+      log,
+      300,
+      rootOf(levelsOf(entries), 300),
+      undefined,
+      undefined,
+      line
+    )
+    expect(checkpoint).not.toBe(kept.outcomes[0]!.proof.checkpoint)
+    await expect(verifyKept(kept, { maxAge: 3_600 })).rejects.toThrow(frozen)
+    await verifyKept(kept)
   })
 
   it("is refused where it was forked since, or went back", async () => {
@@ -286,7 +314,7 @@ describe("the log by now", () => {
     const leafHash = sha(Buffer.of(0), own.entry).toString("hex")
     const proof = { ...genuine.proof, index: 0, size: 1, leafHash, hashes: [], checkpoint }
     const made = { receipt, attestation: null, outcomes: [genuine, { record: own.record, salt: own.salt, proof }] }
-    expect((await verifyKept(made)).checks.at(-1)).toContain("its leaf is in the log")
+    expect((await verifyKept(made)).checks.at(1)).toContain("its leaf is in the log")
     await expect(verifyKept(made, { log: place })).rejects.toThrow("does not continue")
     const document = didDocument(methodOf(key), methodOf(log))
     const witness = await openWitness(document, join(folder, "proven.json"), "witness.example")

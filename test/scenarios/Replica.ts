@@ -48,6 +48,11 @@ export class Replica {
     this.url = options.url
   }
 
+  /** Of the running process; undefined between two. */
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
   /** The end of its log. */
   get log(): string {
     return this.#log

@@ -4,11 +4,11 @@
 import { Keypair } from "@stellar/stellar-sdk"
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Random } from "../simulation/random.ts"
-import { usdcBalance } from "../support/balances.ts"
-import { makePayment } from "../support/buyer.ts"
+import { usdcBalance } from "../../runtime/redteam/balances.ts"
+import { makePayment } from "../../runtime/redteam/buyer.ts"
 import { postSettle } from "../support/rig/postSettle.ts"
 import { until } from "../support/rig/until.ts"
-import { askFriendbot, type RpcCall } from "../support/rpcCall.ts"
+import { askFriendbot, type RpcCall } from "../../runtime/redteam/rpcCall.ts"
 
 export const price = 10_000n
 /** An authorization outlives every scene: 180 ledgers. */

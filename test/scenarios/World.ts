@@ -14,7 +14,7 @@ import { startCluster } from "../support/postgres.ts"
 import { freePort } from "../support/freePort.ts"
 import { setting } from "../support/rig/settings.ts"
 import { startLedger } from "../support/rig/startLedger.ts"
-import { askFriendbot, type RpcCall } from "../support/rpcCall.ts"
+import { askFriendbot, type RpcCall } from "../../runtime/redteam/rpcCall.ts"
 import { type Monitor, startMonitor } from "./Monitor.ts"
 import { payXlm } from "./payXlm.ts"
 import { Replica } from "./Replica.ts"
@@ -187,15 +187,22 @@ export class World {
 
   readonly state = (name: string): string => join(this.folder, `state-${name}`)
 
-  /** Runs an operator's command; returns its answer as JSON. It is executed in replica one. */
-  readonly operator = async (words: ReadonlyArray<string>, environment: Record<string, string> = {}): Promise<any> => {
+  /** Runs an operator's command; returns its answer. It is executed in replica one. */
+  readonly operatorText = async (
+    words: ReadonlyArray<string>,
+    environment: Record<string, string> = {}
+  ): Promise<string> => {
     const { stdout } = await promisify(execFile)(process.execPath, [cli, ...words, "--json"], {
       cwd: this.folder,
       env: { PATH: process.env["PATH"] ?? "", HOME: this.folder, NO_COLOR: "1", ...environment },
       maxBuffer: 1 << 26
     })
-    return JSON.parse(stdout)
+    return stdout
   }
+
+  /** The same, with an answer of one JSON value. */
+  readonly operator = async (words: ReadonlyArray<string>, environment: Record<string, string> = {}): Promise<any> =>
+    JSON.parse(await this.operatorText(words, environment))
 
   readonly besideOne = (...words: ReadonlyArray<string>) => this.operator([...words, "--state", this.state("one")])
 

@@ -1,6 +1,6 @@
 // A payment of XLM between ordinary accounts: built, signed, sent, and its result. It does not use the facilitator.
 import { Account, Asset, type Keypair, Networks, Operation, TransactionBuilder, xdr } from "@stellar/stellar-sdk"
-import { awaitTransaction, type RpcCall } from "../support/rpcCall.ts"
+import { awaitTransaction, type RpcCall } from "../../runtime/redteam/rpcCall.ts"
 
 const sequenceOf = async (rpc: RpcCall, source: Keypair): Promise<string> => {
   const accountId = xdr.PublicKey.publicKeyTypeEd25519(source.rawPublicKey())

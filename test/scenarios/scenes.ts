@@ -2,7 +2,8 @@
 // deployment as it found it: replicas ready, payments continuing.
 import { Keypair } from "@stellar/stellar-sdk"
 import { setTimeout as sleep } from "node:timers/promises"
-import { askFriendbot } from "../support/rpcCall.ts"
+import { askFriendbot } from "../../runtime/redteam/rpcCall.ts"
+import { operatorDay } from "./operatorDay.ts"
 import { payXlm } from "./payXlm.ts"
 import type { Replica } from "./Replica.ts"
 import { restoreBackup } from "./restoreBackup.ts"
@@ -220,6 +221,7 @@ const drainedSponsor: Scene = {
  * alert.
  */
 export const scenes: ReadonlyArray<Scene> = [
+  { name: "operator", play: operatorDay },
   rollingRestart,
   crashes,
   goneReplica,

@@ -97,7 +97,7 @@ export const stoppedServer = async ({ alerts, world }: Stage): Promise<string> =
   const { postgres, replicas, traffic } = world
   await alerts.silent("TollkeeperDatabaseUnavailable")
   const begins =
-    /^the database is unreachable since \S+ \([A-Z0-9_]{4,} [\w.:-]+\); settling is stopped until it answers/
+    /^the database is unreachable since \S+ \(([A-Z0-9_]{4,}|no answer in time) [\w.:-]+\); settling is stopped/
   const begin = await postgres.pause!()
   let fired: string
   try {

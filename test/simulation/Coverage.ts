@@ -17,6 +17,7 @@ export const occurrences = [
   "batch withdrawStart",
   "batch withdrawEnd",
   "batch call too late",
+  "batch refund sabotaged",
   "crash at a port",
   "crash afterLease",
   "crash beforeRecord",
@@ -75,7 +76,21 @@ export const occurrences = [
   "channel freed before the end",
   "channels distrusted",
   "built again",
-  "journal rewound"
+  "journal rewound",
+  "channel call served",
+  "channel refunded",
+  "channel refund failed",
+  "channel refund leaked",
+  "channel refund spent again",
+  "channel withdrawal started",
+  "channel withdrawal ended",
+  "channel voucher replayed",
+  "channel voucher of small order",
+  "channel archived",
+  "channel seller restarted",
+  "channel records restored",
+  "channel outage",
+  "channel loss reported"
 ] as const
 export type Occurrence = (typeof occurrences)[number]
 

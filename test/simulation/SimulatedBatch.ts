@@ -7,7 +7,14 @@ export type BatchAct =
   | { readonly kind: "deposit"; readonly channel: string; readonly amount: bigint }
   | { readonly kind: "claim"; readonly channel: string; readonly total: bigint }
   | { readonly kind: "sweep"; readonly receiver: string }
-  | { readonly kind: "refund"; readonly channel: string; readonly amount: bigint; readonly refundNonce: number }
+  | {
+      readonly kind: "refund"
+      readonly channel: string
+      readonly amount: bigint
+      readonly refundNonce: number
+      /** The last ledger or close time at which its signature is valid. */
+      readonly expires: number
+    }
   | { readonly kind: "withdrawStart"; readonly channel: string }
   | { readonly kind: "withdrawEnd"; readonly channel: string }
 
@@ -23,7 +30,7 @@ export interface BatchChannel {
 }
 
 /** Ledgers between a withdrawal's start and its end. */
-export const delayLedgers = 4
+const delayLedgers = 4
 /** Account of the contract in movements. */
 export const batchAccount = "batch-contract"
 
@@ -37,22 +44,29 @@ export const isNonceless = (act: BatchAct | undefined): boolean =>
 export const heldOf = ({ claimed, deposited, refunded, withdrawn }: BatchChannel): bigint =>
   deposited - claimed - refunded - withdrawn
 
+const openedBy = (payer: string, receiver: string): BatchChannel => ({
+  payer,
+  receiver,
+  deposited: 0n,
+  claimed: 0n,
+  refunded: 0n,
+  withdrawn: 0n,
+  refundNonce: 0,
+  withdrawStartedIn: undefined
+})
+
 export class SimulatedBatch {
-  readonly channels: ReadonlyMap<string, BatchChannel> = new Map(
-    channelsOfWorld.map((name, index) => [
-      name,
-      {
-        payer: `payer-${name}`,
-        receiver: `seller-${index % 2}`,
-        deposited: 0n,
-        claimed: 0n,
-        refunded: 0n,
-        withdrawn: 0n,
-        refundNonce: 0,
-        withdrawStartedIn: undefined
-      }
-    ])
-  )
+  readonly channels: ReadonlyMap<string, BatchChannel>
+  /** Payers without a trustline: no payment reaches them. */
+  readonly unpayable = new Set<string>()
+  readonly #delay: number
+
+  /** Time is counted in ledgers; with other names and another delay, in the unit of that delay. */
+  constructor(names: ReadonlyArray<string> = channelsOfWorld, delay = delayLedgers) {
+    this.#delay = delay
+    this.channels = new Map(names.map((name, index) => [name, openedBy(`payer-${name}`, `seller-${index % 2}`)]))
+  }
+
   /** Amounts paid to receivers. */
   readonly settled = new Map<string, bigint>()
 
@@ -99,7 +113,8 @@ export class SimulatedBatch {
         }
       case "refund": {
         const amount = act.amount < held ? act.amount : held
-        if (act.refundNonce !== channel.refundNonce || amount <= 0n) return undefined
+        if (act.refundNonce !== channel.refundNonce || amount <= 0n || ledger > act.expires) return undefined
+        if (this.unpayable.has(channel.payer)) return undefined
         return () => {
           channel.refunded += amount
           channel.refundNonce += 1
@@ -114,8 +129,9 @@ export class SimulatedBatch {
           return 0n
         }
       case "withdrawEnd":
-        if (channel.withdrawStartedIn === undefined || ledger < channel.withdrawStartedIn + delayLedgers)
+        if (channel.withdrawStartedIn === undefined || ledger < channel.withdrawStartedIn + this.#delay)
           return undefined
+        if (held > 0n && this.unpayable.has(channel.payer)) return undefined
         return () => {
           channel.withdrawn += held
           channel.withdrawStartedIn = undefined

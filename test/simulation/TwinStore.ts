@@ -23,6 +23,7 @@ import type {
   SettlementRecord,
   WatchedRecord
 } from "../../kernel/settlement/store/Settlements.ts"
+import { actionOf } from "../../kernel/settlement/store/SettlementRows.ts"
 
 /** The claim that got the success. */
 interface GivenDelivery {
@@ -656,6 +657,7 @@ const storedOf = ({
   reasonMessage: Option.fromUndefinedOr(outcome?.message),
   closedAt: outcome?.closedAtSeconds === undefined ? undefined : new Date(outcome.closedAtSeconds * 1_000),
   resourceUrl: Option.getOrUndefined(born.resourceUrl),
+  action: actionOf(born) ?? undefined,
   deliveredKey: delivery?.key,
   confirmations: outcome?.confirmations,
   isWatched: watchAfter !== undefined

@@ -100,10 +100,23 @@ export class VirtualTime {
       if (isDone()) return true
       // Later events stay for the next run.
       if ((this.#sleepers[0]?.at ?? Infinity) > untilMillis) return false
-      const next = this.#earliest()!
-      this.now = Math.max(this.now, next.at)
-      next.wake()
+      this.#wakeNext()
     }
+  }
+
+  /** Runs code that awaits promises, until `isDone`: after each event every promise continues as far as it can. */
+  async runPromises(isDone: () => boolean): Promise<void> {
+    do {
+      await new Promise((next) => setImmediate(next))
+      if (this.#sleepers.length === 0 && !isDone()) throw new Error("nothing can happen any more")
+      if (!isDone()) this.#wakeNext()
+    } while (!isDone())
+  }
+
+  #wakeNext(): void {
+    const next = this.#earliest()!
+    this.now = Math.max(this.now, next.at)
+    next.wake()
   }
 }
 

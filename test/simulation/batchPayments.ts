@@ -45,7 +45,7 @@ const keyOfAct = (act: BatchAct, payer: string, nonce: bigint, expiresLedger: nu
     case "claim":
       return `claim:${act.channel}:${act.total}`
     case "refund":
-      return `refund:${act.channel}:${act.amount}:${act.refundNonce}`
+      return `refund:${act.channel}:${act.amount}:${act.refundNonce}:${act.expires}`
     case "sweep":
       return `sweep:${act.receiver}:${nonce}`
     default:
@@ -96,11 +96,22 @@ const actOf = ({ ledger, random }: World): { readonly act: BatchAct; readonly ch
   }
   if (chance(0.2)) {
     const { refundNonce } = channel
-    return { act: { kind: "refund", channel: name, amount: BigInt(int(1, held)), refundNonce }, channel }
+    const expires = ledger.sequence + int(4, 12)
+    return { act: { kind: "refund", channel: name, amount: BigInt(int(1, held)), refundNonce, expires }, channel }
   }
   if (ledger.batch.unsettled(channel.receiver) > 0n && chance(0.35))
     return { act: { kind: "sweep", receiver: channel.receiver }, channel }
   return { act: { kind: "claim", channel: name, total: channel.claimed + BigInt(int(1, held)) }, channel }
+}
+
+/** A payer without a trustline lets its refund fail. Its signature is public then, and the payer submits it later. */
+const sabotage = ({ coverage, ledger, random, time }: World, refund: Authorization, payer: string): void => {
+  ledger.batch.unpayable.add(payer)
+  coverage.count("batch refund sabotaged")
+  time.after(random.int(4_000, 40_000), () => {
+    ledger.batch.unpayable.delete(payer)
+    ledger.spendElsewhere(refund)
+  })
 }
 
 /** One call of the batch contract in the storm. */
@@ -113,6 +124,7 @@ export const planBatch = ({ ask, payments, world }: Scenario): void => {
   const payment: Payment = paymentOf({ authorization, principal: pick(principals), identifier })
   payments.push(payment)
   ask(payment, chance(0.25) ? int(2, 4) : 1)
+  if (act.kind === "refund" && chance(0.4)) sabotage(world, authorization, channel.payer)
   if (!chance(0.06)) return
   time.after(int(0, 8_000), () => {
     coverage.count("front-run")

@@ -211,6 +211,8 @@ const contradiction = (
       if (row !== undefined && !isOwner && !world.hasLostCommits) return "pending, and it is not the caller's"
       return row?.born.innerHash === answer.transaction ||
         row?.formerHashes.includes(answer.transaction) === true ||
+        // Another request is receiving the success of a payment that a late use completed.
+        late?.hash === answer.transaction ||
         world.hasLostCommits
         ? undefined
         : "pending with another hash"

@@ -7,6 +7,7 @@ import process from "node:process"
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads"
 import { parseArgs } from "node:util"
 import { simulateAgents } from "./agents/simulateAgents.ts"
+import { simulateChannels } from "./channels/simulateChannels.ts"
 import { Coverage, occurrences } from "./Coverage.ts"
 import * as Liveness from "./liveness.ts"
 import { type Report, simulate } from "./simulate.ts"
@@ -23,7 +24,18 @@ interface Batch {
 /** Seeds that a worker runs between two reports. */
 const batchSize = 50
 
-const batchOf = (reports: ReadonlyArray<Report>): Batch => {
+/** A seed's run of payments, and its run of a seller with channels. */
+const reportOf = async (seed: number): Promise<Report> => {
+  const report = simulate(seed)
+  const channels = await simulateChannels(seed)
+  const coverage = new Coverage()
+  for (const one of [report, channels]) coverage.add(one.coverage)
+  return { ...report, violations: [...report.violations, ...channels.violations], coverage: coverage.counts }
+}
+
+const batchOf = async (seeds: ReadonlyArray<number>): Promise<Batch> => {
+  const reports: Array<Report> = []
+  for (const seed of seeds) reports.push(await reportOf(seed))
   const coverage = new Coverage()
   for (const report of reports) coverage.add(report.coverage)
   return {
@@ -134,6 +146,6 @@ const main = async () => {
 
 if (isMainThread) await main()
 else if ((workerData as { isWorker?: boolean } | null)?.isWorker === true) {
-  parentPort!.on("message", (seeds: ReadonlyArray<number>) => parentPort!.postMessage(batchOf(seeds.map(simulate))))
+  parentPort!.on("message", async (seeds: ReadonlyArray<number>) => parentPort!.postMessage(await batchOf(seeds)))
   parentPort!.postMessage("ready")
 }

@@ -349,8 +349,10 @@ const runCalm = (world: World, scenario: Scenario, clients: Clients): ReadonlySe
     clients.unfinished === 0 &&
     [...store.rows.values()].every(({ state }) => !isOpen(state))
   time.run(isOver, time.now + 120_000)
-  // Earlier work may still release a lease.
+  // Earlier work may still release a lease, and a watch reads nodes that do not all have its ledgers.
   time.run(() => false, time.now + 6_000)
+  const isUnwatched = () => [...store.rows.values()].every(({ watchAfter }) => watchAfter === undefined)
+  time.run(isUnwatched, time.now + patienceMillis)
   return calm
 }
 

@@ -181,8 +181,8 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
       which
     )
 
-  const scan = ({ fromLedger, toLedger, matches }: ScanRequest) =>
-    asked("getTransactions", (node) => {
+  const scan = ({ fromLedger, toLedger, matches }: ScanRequest, which = someNode) => {
+    const read = (node: SimulatedNode) => {
       const { latestLedger, oldestLedger } = node
       if (fromLedger < oldestLedger || fromLedger > latestLedger)
         return new LedgerUnavailable({ operation: "getTransactions", message: "outside its range" })
@@ -200,7 +200,9 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
       const others = ledger.foreign.filter((one) => isAsked(one.hash, one.ledger)).map(strangersOf)
       const usurpers = ledger.usurpations.filter((one) => isAsked(one.hash, one.ledger)).map(usurpersOf)
       return { scannedTo, oldestLedger, found: [...ours, ...others, ...usurpers] }
-    })
+    }
+    return asked("getTransactions", read, which)
+  }
 
   const accounts = (addresses: ReadonlyArray<string>) =>
     asked("getLedgerEntries", ({ latestLedger }) => ({
@@ -279,7 +281,8 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
             : {
                 endpoint,
                 snapshots: (queries) => snapshots(queries, () => node),
-                transaction: (hash) => transaction(hash, () => node)
+                transaction: (hash) => transaction(hash, () => node),
+                scan: (request) => scan(request, () => node)
               }
         )
       ),
@@ -310,7 +313,7 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
       }),
     send: (_envelope, outerHash) => send(world, replica, outerHash),
     transaction: (hash) => transaction(hash),
-    scan,
+    scan: (request) => scan(request),
     accounts,
     snapshots: (queries) => snapshots(queries),
     codeHash: () => Effect.succeed(Option.none()),

@@ -9,7 +9,7 @@ import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
-import type { Scheme } from "../../kernel/payment/Scheme.ts"
+import { cannotPrepare, type Scheme } from "../../kernel/payment/Scheme.ts"
 import { networkId, resourceFeeStroops } from "./keys.ts"
 import type { Authorization } from "./SimulatedLedger.ts"
 
@@ -156,6 +156,7 @@ export const simulatedSchemes = Effect.fnUntraced(function* (authorizations: Rea
   })
 
   return [...schemeNames, batchScheme].map((scheme): Scheme => ({
+    kind: "ledger",
     scheme,
     refusals: [],
     supportedExtra: () => Option.none(),
@@ -164,6 +165,7 @@ export const simulatedSchemes = Effect.fnUntraced(function* (authorizations: Rea
       return Option.some({ key, payer })
     },
     verify,
+    unsigned: cannotPrepare,
     prepare: Effect.fnUntraced(function* (_payment, verified) {
       const { expiresLedger, number, payer } = verified.state as Authorization
       const { sequence } = yield* clock.now

@@ -4,7 +4,7 @@ import { Address, xdr } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
 import { type KeyString, ttlEntry } from "../../plugins/ledger-local/engine/state/LedgerKeys.ts"
-import { testnetUsdc } from "./buyer.ts"
+import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import type { Facilitator } from "./facilitator.ts"
 
 /** Archives the contract's balance in this ledger. */

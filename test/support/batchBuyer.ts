@@ -21,9 +21,14 @@ import {
   voucherDigest
 } from "../../plugins/x402-batch/batchCodec.ts"
 import { encodeValue, type Value } from "../../kernel/stellar/Value.ts"
-import { type AuthorizationOptions, callOf, invocationOf, signAuthorization } from "./authorization.ts"
-import { nullAccount, testnetUsdc } from "./buyer.ts"
-import type { RpcCall } from "./rpcCall.ts"
+import {
+  type AuthorizationOptions,
+  callOf,
+  invocationOf,
+  signAuthorization
+} from "../../runtime/redteam/authorization.ts"
+import { nullAccount, testnetUsdc } from "../../runtime/redteam/buyer.ts"
+import type { RpcCall } from "../../runtime/redteam/rpcCall.ts"
 
 export const withdrawDelay = 900
 

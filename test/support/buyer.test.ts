@@ -2,7 +2,7 @@
 // facilitator.
 import { hash, inspectAuthEntry, Keypair, Networks, xdr, buildAuthorizationEntryPreimage } from "@stellar/stellar-sdk"
 import { describe, expect, it } from "vitest"
-import { makePayment, nullAccount, testnetUsdc } from "./buyer.ts"
+import { makePayment, nullAccount, testnetUsdc } from "../../runtime/redteam/buyer.ts"
 
 const payer = Keypair.random()
 const payTo = Keypair.random().publicKey()

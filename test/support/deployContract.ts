@@ -2,7 +2,7 @@
 // With the same account and salt it has the same address on every ledger with the same passphrase, so that a test can
 // use the address before the contract exists.
 import { Address, hash, Keypair, Networks, Operation, rpc, StrKey, TransactionBuilder, xdr } from "@stellar/stellar-sdk"
-import { askFriendbot } from "./rpcCall.ts"
+import { askFriendbot } from "../../runtime/redteam/rpcCall.ts"
 
 /** The address of the contract that `deployer` creates with `salt`. */
 export const contractAddressOf = (deployer: Keypair, salt: Uint8Array): string =>

@@ -6,6 +6,9 @@ import { inspect } from "node:util"
 
 const seconds = 100
 
+/** The first polls follow quickly; a long wait polls four times a second, because each may be a request. */
+const pauseMillis = (polls: number): number => Math.min(250, 20 + 5 * polls)
+
 /** Polls until the value satisfies the predicate (default: until it is true), and returns it. */
 export const eventually = <A, E, R>(
   read: Effect.Effect<A, E, R>,
@@ -14,7 +17,7 @@ export const eventually = <A, E, R>(
   Effect.suspend(() => {
     let seen: A | undefined
     const reads = Effect.gen(function* () {
-      while (!holds((seen = yield* read))) yield* Effect.sleep("20 millis")
+      for (let polls = 0; !holds((seen = yield* read)); polls++) yield* Effect.sleep(pauseMillis(polls))
       return seen
     })
     return Effect.timeoutOrElse(reads, {

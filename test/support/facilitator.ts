@@ -26,11 +26,11 @@ import { LocalLedger } from "../../plugins/ledger-local/LocalLedger.ts"
 import { loadProfile } from "../../runtime/profile.ts"
 import { NameServers } from "../../runtime/platform/nodeNames.ts"
 import { serve } from "../../runtime/serve.ts"
-import { usdcBalance } from "./balances.ts"
-import { makePayment, type Payment, type PaymentOptions } from "./buyer.ts"
+import { usdcBalance } from "../../runtime/redteam/balances.ts"
+import { makePayment, type Payment, type PaymentOptions } from "../../runtime/redteam/buyer.ts"
 import { type DatabaseKind, migratedSourceLayer, usualKind } from "./databases.ts"
 import { freePort } from "./freePort.ts"
-import { type RpcCall, rpcCall } from "./rpcCall.ts"
+import { type RpcCall, rpcCall } from "../../runtime/redteam/rpcCall.ts"
 
 export interface FacilitatorOptions {
   /** Default: `usualKind`. Pass a layer for a database that outlives this facilitator. */

@@ -143,6 +143,8 @@ const otherBits = (jws: string): string => {
 
 const year2100 = 4_102_444_800
 
+const channel = sha("channel").toString("hex")
+
 /** Changes by kind; the leaf commits to the unchanged receipt. */
 const changes: Readonly<Record<string, Change>> = {
   "claims of version 2": { claims: { v: 2 } },
@@ -154,6 +156,15 @@ const changes: Readonly<Record<string, Change>> = {
   "a negative ledger": { claims: { ledger: -1 }, record: { ledger: -1 } },
   "a transaction that is no hash": { claims: { transaction: "abc" }, record: { transaction: "abc" } },
   "a resource that is no text": { claims: { resource: { url: "x" } } },
+  "an action that is no word": { claims: { action: "Claim 2" } },
+  "a channel that is no id": { claims: { action: "deposit", channel: "abc" } },
+  "a channel without an action": { claims: { channel } },
+  "totals without an action": { claims: { totals: { [channel]: "1" } } },
+  "totals that are no object": { claims: { action: "claim", totals: channel } },
+  "totals of no channel": { claims: { action: "claim", totals: {} } },
+  "a total that is a number": { claims: { action: "claim", totals: { [channel]: 1 } } },
+  "a negative total": { claims: { action: "claim", totals: { [channel]: "-1" } } },
+  "a total of a name": { claims: { action: "claim", totals: { mine: "1" } } },
   "a header without a type": { header: { alg: "EdDSA", kid: "" } },
   "a header of another type": { header: { alg: "EdDSA", kid: "", typ: "JWT" } },
   "a critical member that is unknown": {
@@ -189,6 +200,10 @@ const changes: Readonly<Record<string, Change>> = {
   "two maps in one checkpoint": {
     map: (given) => ({ ...mapped()(given), line: `${mapped()(given).line}${lineOf(sha("another map"))}` })
   },
+  "two times in one checkpoint": { map: () => ({ line: `time ${paidAt + 60}\ntime ${paidAt + 90}\n` }) },
+  "a checkpoint with a time that is no number": { map: () => ({ line: "time never\n" }) },
+  "a checkpoint of the year 2100": { map: () => ({ line: `time ${year2100}\n` }) },
+  "a checkpoint from before its leaf": { map: () => ({ line: `time ${paidAt - 86_400}\n` }) },
   "a key that the log announced later": {
     keys: (receipt, log) => [keyEntryOf("announced", log, 0), keyEntryOf("announced", receipt, paidAt + 60)]
   },
@@ -258,10 +273,20 @@ export const makeForgeries = () => {
   const repudiated = didDocument(methodOf(receipt, 0, paidAt - 60), methodOf(log))
   const passing: ReadonlyArray<Forgery> = [
     { kind: "genuine", answer: genuine(), did: document },
+    {
+      kind: "genuine, under a checkpoint of that day",
+      answer: answerOf(receipt, log, { map: () => ({ line: `time ${paidAt + 60}\n` }) }),
+      did: document
+    },
     { kind: "genuine, in a map", answer: answerOf(receipt, log, { map: mapped() }), did: since(paidAt) },
-    ...["upto", "batch-settlement"].map((scheme) => ({
-      kind: `genuine, of ${scheme}`,
-      answer: answerOf(receipt, log, { claims: { scheme }, map: mapped() }),
+    ...[
+      { scheme: "upto" },
+      { scheme: "batch-settlement", action: "deposit", channel },
+      { scheme: "batch-settlement", action: "claim", totals: { [channel]: "20000", ["0".repeat(64)]: "0" } },
+      { scheme: "batch-settlement", action: "refund", channel, totals: { [channel]: "20000" } }
+    ].map((claims) => ({
+      kind: `genuine, of ${claims.scheme} ${claims.action ?? ""}`.trim(),
+      answer: answerOf(receipt, log, { claims, map: mapped() }),
       did: since(paidAt)
     })),
     { kind: "genuine, from before there was a map", answer: genuine(), did: since(paidAt + 60) },

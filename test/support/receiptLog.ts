@@ -124,21 +124,21 @@ export const rootOf = (levels: ReadonlyArray<ReadonlyArray<Buffer>>, size: numbe
   return root!
 }
 
-/** A signed note with any text. */
+/** A note: this body, then its signature. */
 export const noteOf = (key: Key, body: string, name = `${host}/log`): string => {
   const id = sha(`${name}\n`, Buffer.of(1), key.publicKey).subarray(0, 4)
   const signature = Buffer.concat([id, sign(null, Buffer.from(body), key.privateKey)])
   return `${body}\n— ${name} ${signature.toString("base64")}\n`
 }
 
-/** A checkpoint's note, signed under `name`; `lines` are further ones. */
+/** A checkpoint's note, with a signature by `name`; `lines` follow its own. */
 export const checkpointOf = (
   key: Key,
   size: number,
   root: Uint8Array,
   origin = `${host}/log`,
   name = origin,
-  lines = ""
+  lines = `time ${Math.floor(Date.now() / 1_000)}\n`
 ): string => noteOf(key, `${origin}\n${size}\n${Buffer.from(root).toString("base64")}\n${lines}`, name)
 
 /** Writes a log in its download format: its checkpoint, tiles and entries. */

@@ -13,8 +13,8 @@ import {
   TransactionBuilder,
   xdr
 } from "@stellar/stellar-sdk"
-import type { Payer } from "./authorization.ts"
-import { testnetUsdcIssuer } from "./balances.ts"
+import type { Payer } from "../../runtime/redteam/authorization.ts"
+import { testnetUsdcIssuer } from "../../runtime/redteam/balances.ts"
 import { constant, environment, section, sized, text, u32Word } from "./contractModule.ts"
 
 const I64 = 0x7e

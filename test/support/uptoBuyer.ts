@@ -9,9 +9,9 @@ import {
   invocationOf,
   type Payer,
   signAuthorization
-} from "./authorization.ts"
-import { nullAccount, testnetUsdc } from "./buyer.ts"
-import { type RpcCall, rpcCall } from "./rpcCall.ts"
+} from "../../runtime/redteam/authorization.ts"
+import { nullAccount, testnetUsdc } from "../../runtime/redteam/buyer.ts"
+import { type RpcCall, rpcCall } from "../../runtime/redteam/rpcCall.ts"
 import { layoutOf, type UptoProfile } from "./uptoProfiles.ts"
 
 /** Deviations from the honest payment; absent members stay honest. */

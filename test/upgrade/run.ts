@@ -15,14 +15,14 @@ import { parseArgs } from "node:util"
 import { root } from "../../runtime/bootstrap.mjs"
 import { type Program, startProgram } from "../conformance/programs.ts"
 import { freePort } from "../support/freePort.ts"
-import { usdcBalance } from "../support/balances.ts"
-import { makePayment } from "../support/buyer.ts"
+import { usdcBalance } from "../../runtime/redteam/balances.ts"
+import { makePayment } from "../../runtime/redteam/buyer.ts"
 import { startPostgres } from "../support/postgres.ts"
 import { postSettle } from "../support/rig/postSettle.ts"
 import { overLedger, setting } from "../support/rig/settings.ts"
 import { startLedger } from "../support/rig/startLedger.ts"
 import { isReady, pause, until } from "../support/rig/until.ts"
-import { askFriendbot } from "../support/rpcCall.ts"
+import { askFriendbot } from "../../runtime/redteam/rpcCall.ts"
 
 const { values } = parseArgs({
   options: {

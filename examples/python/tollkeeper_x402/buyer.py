@@ -94,12 +94,22 @@ class Buyer(Signing):
     def _choose(self, url: str, required: Any) -> Terms:
         if not isinstance(required, dict) or not isinstance(required.get("accepts"), list):
             raise SignatureRefused(f"{url} answers 402 without terms")
-        offered = [plain(one) for one in required["accepts"] if one["network"] == self.network]
+        named = (one for one in required["accepts"] if isinstance(one, dict))
+        offered = [one for one in named if one.get("network") == self.network]
         if not offered:
             raise SignatureRefused(f"{url} takes nothing on {self.network}")
-        accepted = next(filter(self._pays, offered), offered[0])
-        self.check_terms(accepted)
-        return accepted
+        first = None
+        for one in offered:
+            try:
+                accepted = plain(one)
+                self.check_terms(accepted)
+                return accepted
+            except SignatureRefused as refused:
+                first = first or refused
+            except (AttributeError, KeyError, TypeError, ValueError):
+                first = first or SignatureRefused(f"{url} offers malformed terms")
+        assert first is not None
+        raise first
 
     def _signed(self, terms: Terms) -> int:
         return self.batch.signed(self.channel_of(terms)) if terms["scheme"] == BATCH else 0
@@ -126,9 +136,10 @@ class Buyer(Signing):
         payment |= {"extensions": echoed(payment["extensions"])} if "extensions" in payment else {}
         kept = Kept(request, encode(payment), expires, before, name=name)
         if earlier is not None:
-            self.payments.remove(key)
+            self.payments.remove(key, earlier)
         if payload.get("type") == "deposit":
-            self.payments.remove(open_key)
+            if other is not None:
+                self.payments.remove(open_key, other)
             self.payments.put_if_absent(open_key, kept)
         return self.payments.put_if_absent(key, kept)
 
@@ -149,14 +160,7 @@ class Buyer(Signing):
             if settled:
                 self.batch.note_charged(channel, sent["accepted"], sent["payload"], receipt)
         if paid.delivered:
-            self.payments.remove(key)
+            self.payments.remove(key, kept)
         if sent["payload"].get("type") == "deposit":
-            self.payments.remove(kept.request.deposit_key(self.account))
+            self.payments.remove(kept.request.deposit_key(self.account), kept)
         return paid
-
-    def _pays(self, terms: Terms) -> bool:
-        try:
-            self.check_terms(terms)
-        except SignatureRefused:
-            return False
-        return True

@@ -95,7 +95,8 @@ class Payments(Protocol):
     def put_if_absent(self, key: str, kept: Kept) -> Kept:
         """What is kept: the argument, or the payment that another call kept first."""
 
-    def remove(self, key: str) -> None: ...
+    def remove(self, key: str, kept: Kept) -> None:
+        """Leaves another payment that has taken the place of this one."""
 
 
 class MemoryPayments:
@@ -110,8 +111,9 @@ class MemoryPayments:
     def put_if_absent(self, key: str, kept: Kept) -> Kept:
         return self._kept.setdefault(key, kept)
 
-    def remove(self, key: str) -> None:
-        self._kept.pop(key, None)
+    def remove(self, key: str, kept: Kept) -> None:
+        if key in self._kept and self._kept[key].payment == kept.payment:
+            del self._kept[key]
 
 
 class FilePayments:
@@ -144,8 +146,10 @@ class FilePayments:
             os.unlink(draft.name)
         return self.get(key) or kept
 
-    def remove(self, key: str) -> None:
-        self._file(key).unlink(missing_ok=True)
+    def remove(self, key: str, kept: Kept) -> None:
+        stored = self.get(key)
+        if stored is not None and stored.payment == kept.payment:
+            self._file(key).unlink(missing_ok=True)
 
 
 def reason_of(receipt: Any, required: Any) -> str:

@@ -130,7 +130,7 @@ class Seller:
         made = records.get(f"{name}.work") if claimed else None
         sold = records.get(f"{name}.receipt")
         if made is None:
-            end = self._call("verify", "isValid", sale, sale.key)
+            end = self._call("verify", "isValid", sale, sale.key, self.terms)
             if end.state != "valid":
                 return self._refuse(url, end.reason) if end.state == "refused" else self._withheld(sale, end)
             if records.claim(sale) is None:
@@ -140,7 +140,10 @@ class Seller:
         body, amount = json.loads(made)
         if sold is None:
             key = records.claim(sale) or sale.key
-            end = settle_until_known(lambda: self._call("settle", "success", sale, key, amount), self.patience)
+            # Always the terms of the first settle: the seller's may have changed since.
+            now = self.terms if amount is None else {**self.terms, "amount": amount}
+            terms = json.loads(records.put(f"{name}.terms", json.dumps(now)))
+            end = settle_until_known(lambda: self._call("settle", "success", sale, key, terms), self.patience)
             if end.state == "refused":
                 return self._refuse(url, end.reason, end.answer)
             if end.state != "settled":
@@ -150,12 +153,15 @@ class Seller:
             if transaction and self.scheme != "batch-settlement" and records.put(f"tx.{transaction}", name) != name:
                 return self._withheld(sale, End("used", "payment_already_used", end.answer))
             sold = records.put(f"{name}.receipt", json.dumps(end.answer))
-        headers = {"content-type": "application/json", "payment-response": encode(json.loads(sold))}
+        headers = {
+            "content-type": "application/json",
+            "cache-control": "private, no-store",
+            "payment-response": encode(json.loads(sold)),
+        }
         return Response(200, headers, json.dumps(body).encode())
 
-    def _call(self, route: str, member: str, sale: Sale, key: str, amount: str | None = None) -> End:
-        required = self.terms if amount is None else {**self.terms, "amount": amount}
-        body = {"x402Version": 2, "paymentPayload": sale.payment, "paymentRequirements": required}
+    def _call(self, route: str, member: str, sale: Sale, key: str, terms: Mapping[str, Any]) -> End:
+        body = {"x402Version": 2, "paymentPayload": sale.payment, "paymentRequirements": terms}
         end = read(*call(lambda: self._ask(route, body, key)), member)
         if end.fault is not None:
             name = f"{route}_{end.fault.cause}"
@@ -190,7 +196,7 @@ class Seller:
     def _refuse(self, url: str, error: str, receipt: Any = None) -> Response:
         resource = {"url": url, "description": self.description, "mimeType": "application/json"}
         body = {"x402Version": 2, "error": error, "resource": resource, "accepts": [self.terms]}
-        headers = {"content-type": "application/json", "payment-required": encode(body)}
+        headers = {"content-type": "application/json", "cache-control": "no-store", "payment-required": encode(body)}
         if receipt is not None:
             headers["payment-response"] = encode(receipt)
         return Response(402, headers, json.dumps(body).encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import json
 import re
 import urllib.error
@@ -51,10 +52,18 @@ def ask(
     request = urllib.request.Request(url, data=data, headers=sent, method=method)
     try:
         with urllib.request.urlopen(request, timeout=timeout) as response:
-            return Answer(response.status, _lower(response.headers), response.read())
+            return _whole(request, Answer(response.status, _lower(response.headers), response.read()))
     except urllib.error.HTTPError as error:
         with error:
-            return Answer(error.code, _lower(error.headers), error.read())
+            return _whole(request, Answer(error.code, _lower(error.headers), error.read()))
+
+
+def _whole(request: urllib.request.Request, answer: Answer) -> Answer:
+    """The standard library takes headers that a cut ended for complete: then the answer has no length and no body."""
+    has_length = "content-length" in answer.headers or "transfer-encoding" in answer.headers
+    if not (has_length or answer.body or answer.status in (204, 304) or request.get_method() == "HEAD"):
+        raise http.client.IncompleteRead(b"")
+    return answer
 
 
 def _lower(headers: Any) -> dict[str, str]:
@@ -73,7 +82,7 @@ def decoded(header: str | None) -> Any:
     """A header's JSON; None where it is no such thing."""
     try:
         return None if header is None else decode(header)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
@@ -86,7 +95,7 @@ def terms_of(answer: Answer) -> Any:
         return header
     try:
         return answer.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -1,9 +1,9 @@
 // The payment routes: /verify, /settle, /supported, /settlements. Each answer has the payment's shape, errors included,
 // in the spelling of the request. The routes only read, check, call the facilitator and write. The work runs in its own
 // fiber, so a client that hangs up interrupts only its own wait.
-import { Effect, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { Hex } from "effect/encoding"
-import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { Limits } from "../../config/Limits.ts"
 import { Network } from "../../config/Network.ts"
 import { Server } from "../../config/Server.ts"
@@ -33,13 +33,20 @@ import { observePayment } from "../observePayment.ts"
 import { makeSettledExtensions } from "../settledExtensions.ts"
 import type { Payment } from "../Payment.ts"
 import { coreReasons, isRefusal, type Refusal, refusal } from "../Refusal.ts"
-import { Schemes } from "../Scheme.ts"
+import { isUntimedFor, Schemes } from "../Scheme.ts"
 import { makeDeliverSuccess } from "./deliverSuccess.ts"
 import { lookupSettlements } from "./lookupSettlements.ts"
 import { encodeSupported } from "./supported.ts"
-import { type Dialect, encodeReason } from "../../Dialect.ts"
-import { explainReason } from "../reasons.ts"
-import { describePayments, paymentRoutes, reasonsRoute, settlementsRoute, supportedRoute } from "../wire/description.ts"
+import { explainReasons } from "../reasons.ts"
+import {
+  describePayments,
+  paymentRoutes,
+  reasonsRoute,
+  settleRoute,
+  settlementsRoute,
+  supportedRoute,
+  verifyRoute
+} from "../wire/description.ts"
 import { type AnswerIn, answerIn, decodePayment, encodeSettle, encodeVerify, extensionsPath } from "../wire/Wire.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -277,8 +284,7 @@ const makeRun = Effect.gen(function* () {
   const context: CheckContext = {
     network,
     hasScheme: (scheme) => Option.isSome(schemes.find(scheme)),
-    isUntimed: (payment) =>
-      Option.exists(schemes.find(payment.requirements.scheme), ({ isUntimed }) => isUntimed?.(payment) === true)
+    isUntimed: (payment) => Option.exists(schemes.find(payment.requirements.scheme), isUntimedFor(payment))
   }
 
   return Effect.fnUntraced(function* <A>(operation: Operation<A>, request: Request, principal: Principal) {
@@ -311,10 +317,7 @@ const makeRun = Effect.gen(function* () {
   })
 })
 
-const reasonsIn = (schemes: Schemes["Service"], dialect: Dialect) =>
-  schemes.reasons().map((row) => ({ ...explainReason(row), reason: encodeReason(row.reason, dialect) }))
-
-export const layer = HttpRouter.use((router) =>
+export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const facilitator = yield* Facilitator
     const schemes = yield* Schemes
@@ -353,31 +356,28 @@ export const layer = HttpRouter.use((router) =>
         onSome: (principal) => run(request, principal)
       })
 
-    yield* router.add(
-      "POST",
-      "/verify",
-      handle(verifying(facilitator.verify), () => limits.verifyPerSecond)
-    )
     const settle = (payment: Payment) => Effect.flatMap(facilitator.settle(payment), answerNow)
-    yield* router.add(
-      "POST",
-      "/settle",
-      handle(settling(settle), () => limits.settlePerSecond)
-    )
-    const crypto = yield* Crypto
     const asJson = { contentType: "application/json", headers: { "cache-control": "no-cache" } }
-    const supported = makeRendered(crypto, asJson)
-    const reasons = makeCompressed(crypto, asJson)
+    const supported = makeRendered(yield* Crypto, asJson)
+    const reasons = makeCompressed(yield* Crypto, asJson)
     const supportedText = (owner: string) =>
       JSON.stringify(encodeSupported({ channelCount, schemes, extensions, network, owner, signer, words }))
+    const reasonsText = () => JSON.stringify({ items: explainReasons(schemes.reasons(), words.dialects[0]) })
     yield* addRoutes(paymentRoutes, [
+      // The document has these two with the bodies of the registered schemes (`describePayments`).
+      route(
+        verifyRoute,
+        handle(verifying(facilitator.verify), () => limits.verifyPerSecond)
+      ),
+      route(
+        settleRoute,
+        handle(settling(settle), () => limits.settlePerSecond)
+      ),
       route(
         supportedRoute,
         keyed((request, { owner }) => Effect.sync(() => supported(request, supportedText(owner))))
       ),
-      route(reasonsRoute, (request) =>
-        reasons(request, JSON.stringify({ items: reasonsIn(schemes, words.dialects[0]) }))
-      ),
+      route(reasonsRoute, (request) => reasons(request, reasonsText())),
       route(settlementsRoute, keyed(yield* lookupSettlements))
     ])
     yield* (yield* OpenApi).describe(() => describePayments(schemes.all().map(({ scheme }) => scheme)))

@@ -15,6 +15,7 @@ const metrics: Documented = {
   id: "metrics",
   summary: "Metrics as Prometheus text: for operators, or only for this machine if no operator key is configured.",
   callers: "keyed",
+  cost: { cpuMillis: 10, bytesOut: 262_144, statements: 4 },
   isProbe: true,
   answers: {
     200: { description: "Every metric of the process.", body: Schema.String, mediaType: "text/plain" },

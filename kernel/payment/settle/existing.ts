@@ -23,7 +23,7 @@ import { type FindQuery, type SettlementRecord, Settlements } from "../../settle
 import type { SettleAnswer, VerifyAnswer } from "../Answer.ts"
 import { answerConflict, answerFinal, answerOthers, beingDelivered, outcomeUnknown } from "../answers.ts"
 import type { Payment } from "../Payment.ts"
-import type { Scheme, Stage } from "../Scheme.ts"
+import { formerKeysOf, type Scheme, type Stage } from "../Scheme.ts"
 import type { Flight } from "./SingleFlight.ts"
 import { makeWaitForOutcome, type RequestStart } from "./waitForOutcome.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
@@ -37,7 +37,7 @@ export interface SettleRequest {
   readonly flight: Flight
 }
 
-export type Existing =
+type Existing =
   | { readonly _tag: "New" }
   | { readonly _tag: "Answer"; readonly answer: SettleAnswer }
   | { readonly _tag: "Open"; readonly record: SettlementRecord }
@@ -158,7 +158,7 @@ export const makeFindRecords = Effect.gen(function* () {
     const query = findQuery(payment, scheme)
     const find = (query: FindQuery) => Effect.map(settlements.find(query), (records) => records.map(asOfNow))
     let records = yield* find(query).pipe(withSpanIfSampled("payment.find"))
-    for (const key of records.length > 0 ? [] : (scheme.formerKeys?.(payment) ?? [])) {
+    for (const key of records.length > 0 ? [] : formerKeysOf(scheme, payment)) {
       const candidates = yield* find({ ...query, authorizationKey: Option.some(key) })
       records = candidates.filter((record) => isRepeated(payment, record))
       if (records.length > 0) break

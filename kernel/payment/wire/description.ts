@@ -70,6 +70,7 @@ export const supportedRoute: Documented = {
   id: "supported",
   summary: "Supported schemes and networks, extensions, and signing accounts.",
   callers: "keyed",
+  cost: { cpuMillis: 5, bytesOut: 32_768 },
   answers: {
     200: { description: "Kinds, extensions and signers.", body: SupportedBody },
     ...errors({ 401: keyRequired })
@@ -82,6 +83,7 @@ export const reasonsRoute: Documented = {
   id: "reasons",
   summary: "Every reason for refused payments and unlisted resources: its HTTP status, a sentence and a remedy.",
   callers: "public",
+  cost: { cpuMillis: 10, bytesOut: 98_304 },
   answers: {
     200: {
       description: "The reasons of this facilitator.",
@@ -106,6 +108,7 @@ export const settlementsRoute: Documented = {
   id: "settlements",
   summary: "The durable state of settlements of the calling principal.",
   callers: "keyed",
+  cost: { cpuMillis: 5, bytesOut: 65_536, statements: 2 },
   query: Schema.Struct({
     identifier: Schema.optionalKey(text("Payment identifier.").check(Schema.isPattern(/^[A-Za-z0-9_-]{16,128}$/u))),
     hash: Schema.optionalKey(text("Hash of a transaction.").check(Schema.isPattern(/^[0-9a-f]{64}$/u)))
@@ -127,6 +130,7 @@ export const eventsRoute: Documented = {
   id: "settlementEvents",
   summary: "The calling principal's settlements as server-sent events, starting at a cursor.",
   callers: "keyed",
+  cost: { cpuMillis: 10, bytesOut: 65_536, statements: 4 },
   label: "/settlements/events",
   ...resumed,
   answers: {
@@ -147,6 +151,22 @@ export const eventsRoute: Documented = {
     })
   }
 }
+
+export const verifyRoute = {
+  method: "POST",
+  path: "/verify",
+  callers: "keyed",
+  isPayment: true,
+  cost: { cpuMillis: 40, bytesOut: 65_536, statements: 24, rowsWritten: 48, rpcCalls: 2 }
+} as const
+/** Settling writes the settlement, its attempt, its fact and its holds, and follows it to its outcome. */
+export const settleRoute = {
+  method: "POST",
+  path: "/settle",
+  callers: "keyed",
+  isPayment: true,
+  cost: { cpuMillis: 100, bytesOut: 65_536, statements: 40, rowsWritten: 160, rpcCalls: 6 }
+} as const
 
 /** Input and output of /verify and /settle, for the registered schemes. */
 export const describePayments = (schemes: ReadonlyArray<string>): Described => {

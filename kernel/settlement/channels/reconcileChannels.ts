@@ -6,7 +6,7 @@
 // sponsor's transactions run one at a time for all replicas, so they do not collide. Boot never waits for it: until
 // channels are ready, settling is answered busy.
 import { Duration, Effect } from "effect"
-import { FetchHttpClient } from "effect/http"
+import { FetchHttpClient, HttpClient } from "effect/http"
 import { reconciler } from "../../actor/Actor.ts"
 import { Network } from "../../config/Network.ts"
 import { Lane } from "../../database/Lane.ts"
@@ -17,7 +17,6 @@ import type { LedgerAccount } from "../../stellar/LedgerEntry.ts"
 import { withinLedgerBound } from "../../ledger/withinLedgerBound.ts"
 import { Signer } from "../../signer/Signer.ts"
 import { Leases } from "../Leases.ts"
-import { askFaucet } from "./askFaucet.ts"
 import { ChannelCount } from "./ChannelCount.ts"
 import { ChannelPool } from "./ChannelPool.ts"
 import { type ChannelRow, ChannelRows, planned } from "./ChannelRows.ts"
@@ -25,6 +24,22 @@ import { ChannelStore } from "./ChannelStore.ts"
 import { planMaintenance, costOf, type MaintenanceSnapshot } from "./planMaintenance.ts"
 import { handleNetworkReset } from "./handleNetworkReset.ts"
 import { SponsorTransactions } from "../sponsor/SponsorTransactions.ts"
+
+// Asks the faucet of a development network to fund the sponsor. We ignore its answer: the next poll of the ledger shows
+// whether the account exists, and we ask again until it does. It never fails, and its timeout bounds the delay of the
+// channels.
+
+/** Longest wait for an answer; a friendbot answers after one or two ledger closes. */
+export const faucetTimeout = Duration.seconds(10)
+
+/** Asks the faucet at `url` (a friendbot's: `?addr=G…`) for a new account. */
+export const askFaucet = Effect.fnUntraced(function* (url: string, address: string) {
+  const http = yield* HttpClient.HttpClient
+  yield* http.get(`${url}?addr=${address}`).pipe(
+    Effect.timeout(faucetTimeout),
+    Effect.catch((error) => Effect.logWarning("the faucet did not fund the sponsor", error._tag))
+  )
+})
 
 /** Maximum accounts of one RPC call. */
 const accountsMax = 200

@@ -1,16 +1,16 @@
-// Asks a second endpoint before an outcome is stored. An outcome rests on whether the authorization's nonce was used by
-// a ledger, so all outcomes of one moment are confirmed by one batched read of their nonces at another endpoint. If
-// the nonce shows nothing, because the scheme has none or its entry has expired, we ask the second endpoint for the
-// transaction. When endpoints contradict each other and no third one decides, the settlement stays open, and the
-// endpoint that showed the outcome is distrusted. With one endpoint, or when no other answers within two seconds, the
-// outcome rests on one endpoint and carries `confirmations: 1`.
+// Asks a second endpoint before an outcome is stored: for the transaction of a settled one, since a payer may sign
+// another authorization with the same nonce. Any other outcome rests on whether a ledger used the nonce, so all of one
+// moment are confirmed by one batched read of their nonces; if the nonce shows nothing, because the scheme has none or
+// its entry has expired, we ask for the transaction too. When endpoints contradict each other and no third one decides,
+// the settlement stays open, and the endpoint that showed the outcome is distrusted. With one endpoint, or when no
+// other answers within two seconds, the outcome rests on one endpoint and carries `confirmations: 1`.
 import { Duration, Effect, Option } from "effect"
 import { BoundedMap } from "../../cache/BoundedMap.ts"
 import { batched } from "../../database/batched.ts"
 import { type EndpointReader, LedgerRpc, type SnapshotAnswer, type TransactionAnswer } from "../../ledger/LedgerRpc.ts"
 import { monotonicMillis } from "../../time/monotonicMillis.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
-import { Authorizations, type Nonce, type PromisedPayment } from "../Authorizations.ts"
+import { Authorizations, type PromisedPayment } from "../Authorizations.ts"
 import type { Evidence, Outcome } from "../state/Settlement.ts"
 
 /** Maximum outcomes of one read: two keys each. */
@@ -44,52 +44,53 @@ type Confirmation = 1 | 2 | "Contradicted" | "NotReached"
 
 type Verdict = "Agrees" | "Contradicts" | "Behind" | "Unknown"
 
-/** True if the outcome implies that the authorization was used. */
-const isUsed = ({ reason, state }: ShownOutcome): boolean =>
-  state === "settled" || reason === "settle_ledger_authorization_spent"
+/** True if the outcome implies that another transaction used the authorization. */
+const isSpent = ({ reason }: ShownOutcome): boolean => reason === "settle_ledger_authorization_spent"
 
 /** The ledger for which the outcome holds. */
 const ledgerOf = ({ channel, ledger: included, state }: ShownOutcome): number =>
   (state === "settled" ? included : (channel?.ledger ?? included)) ?? 0
 
-/** Compares the outcome with a nonce at another endpoint. `Unknown` needs the transaction. Pure. */
+/** Compares an outcome with a nonce at another endpoint. `Unknown` needs the transaction. Pure. */
 export const verdictByNonce = (
   { authorizationExpiresLedger, outcome }: Pick<OutcomeClaim, "authorizationExpiresLedger" | "outcome">,
-  nonce: SnapshotAnswer["nonce"],
+  { nonce }: Pick<SnapshotAnswer, "nonce">,
   latestLedger: number
 ): Verdict => {
   const asOf = ledgerOf(outcome)
   if (typeof nonce === "number" && nonce <= authorizationExpiresLedger) {
-    if (outcome.state === "settled") return nonce === outcome.ledger ? "Agrees" : "Contradicts"
-    if (isUsed(outcome)) return "Agrees"
+    if (outcome.state === "settled") return nonce === outcome.ledger ? "Unknown" : "Contradicts"
+    if (isSpent(outcome)) return "Agrees"
     // Used after the outcome's ledger: the outcome was right, but is outdated now. The next turn sees the use.
     return nonce <= asOf ? "Contradicts" : "Behind"
   }
   if (nonce === "unknown" || latestLedger > authorizationExpiresLedger) return "Unknown"
   if (latestLedger < asOf) return "Behind"
-  return isUsed(outcome) ? "Contradicts" : "Agrees"
+  return isSpent(outcome) || outcome.state === "settled" ? "Contradicts" : "Agrees"
 }
 
 /** Compares the outcome with its transaction at another endpoint. Pure. */
 export const verdictByTransaction = (
-  { outcome }: Pick<OutcomeClaim, "outcome">,
+  { innerHash, outcome }: Pick<OutcomeClaim, "innerHash" | "outcome">,
   answer: TransactionAnswer
 ): Verdict => {
   const asOf = ledgerOf(outcome)
   const isSettled = outcome.state === "settled"
   if (answer._tag === "Included") {
     if (isSettled) return answer.executed.succeeded && answer.executed.ledger === asOf ? "Agrees" : "Contradicts"
-    return answer.executed.succeeded ? "Contradicts" : "Agrees"
+    // A no-op of ours that took the payment's number succeeds, and the payment has failed by it.
+    const isCancel = outcome.transaction !== undefined && outcome.transaction !== innerHash
+    return answer.executed.succeeded && !isCancel ? "Contradicts" : "Agrees"
   }
-  // A node's transaction index may be a ledger behind the rest of its answer.
-  if (answer.latestLedger <= asOf) return "Behind"
+  // A node's transaction index may be behind the rest of its answer, so a missing success is not yet a contradiction.
+  if (answer.latestLedger <= asOf + (isSettled ? nearLedgers : 0)) return "Behind"
   if (answer.oldestLedger > asOf) return "Unknown"
   return isSettled ? "Contradicts" : "Agrees"
 }
 
 /** The hash under which another endpoint may find the outcome; undefined if it names none of our transactions. */
 const hashOf = ({ innerHash, outcome }: OutcomeClaim): string | undefined =>
-  outcome.reason === "settle_ledger_authorization_spent" ? undefined : (outcome.transaction ?? innerHash)
+  isSpent(outcome) ? undefined : (outcome.transaction ?? innerHash)
 
 /** The endpoint that showed the evidence for an outcome: the transaction of a settled one, the nonce of any other. */
 export const shownBy = (outcome: Outcome, { search, seen, snapshot }: Evidence): number | undefined => {
@@ -100,43 +101,85 @@ export const shownBy = (outcome: Outcome, { search, seen, snapshot }: Evidence):
   return outcome.state === "settled" ? executed?.endpoint : (snapshot?.endpoint ?? landed?.endpoint)
 }
 
-/** One endpoint's verdict on each claim. */
-const makeReadVerdicts = Effect.gen(function* () {
+/** A verdict, and the endpoint's latest ledger. */
+interface Reading {
+  readonly verdict: Verdict
+  readonly latestLedger: number
+}
+
+/** One endpoint's present verdict on each claim; `isNear` if none is far behind a claim's ledger. */
+const makeReadOnce = Effect.gen(function* () {
   const authorizations = yield* Authorizations
 
-  const once = Effect.fnUntraced(function* (reader: EndpointReader, claims: ReadonlyArray<OutcomeClaim>) {
-    const claimsWithNonce = claims.map((claim) => {
+  const byTransaction = (reader: EndpointReader, claim: OutcomeClaim) => {
+    const hash = hashOf(claim)
+    return hash === undefined
+      ? Effect.succeed<Reading>({ verdict: "Unknown", latestLedger: Infinity })
+      : Effect.map(reader.transaction(hash), (answer): Reading => ({
+          verdict: verdictByTransaction(claim, answer),
+          latestLedger: answer.latestLedger
+        }))
+  }
+
+  const byPage = Effect.fnUntraced(
+    function* (reader: EndpointReader, claim: OutcomeClaim) {
+      const [hash, ledger] = [hashOf(claim), ledgerOf(claim.outcome)]
+      const { found, scannedTo } = yield* reader.scan({ fromLedger: ledger, toLedger: ledger, matches: () => true })
+      const executed = found.find(({ executed }) => executed.innerHash === hash)?.executed
+      if (executed === undefined) return undefined
+      const answer = { _tag: "Included", executed, latestLedger: scannedTo } as const
+      return { verdict: verdictByTransaction(claim, answer), latestLedger: scannedTo } satisfies Reading
+    },
+    Effect.orElseSucceed(() => undefined)
+  )
+
+  /** By claim; without those whose scheme has no nonce. */
+  const byNonces = Effect.fnUntraced(function* (reader: EndpointReader, claims: ReadonlyArray<OutcomeClaim>) {
+    const readable = claims.flatMap((claim) => {
       const nonce = authorizations.nonceOf(claim.promised)
-      return { claim, nonce: nonce === "none" ? undefined : nonce }
+      return nonce === undefined || nonce === "none" ? [] : [{ claim, query: { channel: claim.channel, nonce } }]
     })
-    const queries = claimsWithNonce.flatMap(({ claim: { channel }, nonce }) =>
-      nonce === undefined ? [] : [{ channel, nonce }]
+    if (readable.length === 0) return new Map<OutcomeClaim, Reading>()
+    const { latestLedger, snapshots } = yield* reader.snapshots(readable.map(({ query }) => query))
+    return new Map(
+      readable.map(({ claim }, at): [OutcomeClaim, Reading] => [
+        claim,
+        { verdict: verdictByNonce(claim, snapshots[at]!, latestLedger), latestLedger }
+      ])
     )
-    const answer = queries.length === 0 ? undefined : yield* reader.snapshots(queries)
-    const shown = new Map<Nonce, SnapshotAnswer["nonce"]>(
-      queries.map(({ nonce }, at) => [nonce, answer!.snapshots[at]!.nonce])
-    )
-    let isNear = true
-    const verdicts = yield* Effect.forEach(
-      claimsWithNonce,
-      ({ claim, nonce }): Effect.Effect<Verdict, Effect.Error<ReturnType<EndpointReader["transaction"]>>> => {
-        const note = (verdict: Verdict, latestLedger: number) => {
-          if (verdict === "Behind" && latestLedger < ledgerOf(claim.outcome) - nearLedgers) isNear = false
-          return verdict
-        }
-        const byNonce =
-          nonce === undefined
-            ? "Unknown"
-            : note(verdictByNonce(claim, shown.get(nonce)!, answer!.latestLedger), answer!.latestLedger)
-        const hash = hashOf(claim)
-        return byNonce !== "Unknown" || hash === undefined
-          ? Effect.succeed(byNonce)
-          : Effect.map(reader.transaction(hash), (said) => note(verdictByTransaction(claim, said), said.latestLedger))
-      },
-      { concurrency }
-    )
-    return { verdicts, isNear }
   })
+
+  return Effect.fnUntraced(function* (reader: EndpointReader, claims: ReadonlyArray<OutcomeClaim>) {
+    const isSettled = ({ outcome }: OutcomeClaim) => outcome.state === "settled"
+    const read = (some: ReadonlyArray<OutcomeClaim>) =>
+      Effect.map(
+        Effect.forEach(some, (claim) => byTransaction(reader, claim), { concurrency }),
+        (readings) => new Map(readings.map((reading, at) => [some[at]!, reading]))
+      )
+    const settled = yield* read(claims.filter(isSettled))
+    // A nonce never confirms a success. It refutes one sooner than an index that may be behind.
+    const undecided = claims.filter((claim) => !isSettled(claim) || settled.get(claim)!.verdict === "Behind")
+    const shown = yield* byNonces(reader, undecided)
+    // A node without an index of hashes may still have the ledger's page. If it has not, its first answer counts.
+    for (const claim of undecided)
+      if (isSettled(claim) && shown.get(claim)?.verdict === "Unknown")
+        settled.set(claim, (yield* byPage(reader, claim)) ?? settled.get(claim)!)
+    const others = yield* read(
+      undecided.filter((claim) => !isSettled(claim) && (shown.get(claim)?.verdict ?? "Unknown") === "Unknown")
+    )
+    const readings = claims.map((claim) => {
+      const [first, nonce] = [settled.get(claim) ?? others.get(claim), shown.get(claim)]
+      return first === undefined || (isSettled(claim) && nonce?.verdict === "Contradicts") ? nonce! : first
+    })
+    const isFar = ({ latestLedger, verdict }: Reading, at: number) =>
+      verdict === "Behind" && latestLedger < ledgerOf(claims[at]!.outcome) - nearLedgers
+    return { verdicts: readings.map(({ verdict }) => verdict), isNear: !readings.some(isFar) }
+  })
+})
+
+/** One endpoint's verdict on each claim. */
+const makeReadVerdicts = Effect.gen(function* () {
+  const readOnce = yield* makeReadOnce
 
   /** Asked again while the endpoint is about to reach the ledger; a distant one counts as silent. */
   return Effect.fnUntraced(function* (reader: EndpointReader, claims: ReadonlyArray<OutcomeClaim>, millis: number) {
@@ -145,7 +188,7 @@ const makeReadVerdicts = Effect.gen(function* () {
     let lastVerdicts: ReadonlyArray<Verdict> | undefined
     while (true) {
       const left = until - (yield* monotonicMillis)
-      const answer = Option.flatten(yield* Effect.timeoutOption(Effect.option(once(reader, claims)), left))
+      const answer = Option.flatten(yield* Effect.timeoutOption(Effect.option(readOnce(reader, claims)), left))
       if (Option.isNone(answer)) return lastVerdicts
       const { isNear, verdicts } = answer.value
       if (!isNear) return verdicts.map((one) => (one === "Behind" ? "Unknown" : one))

@@ -10,7 +10,7 @@ import { Network } from "../../config/Network.ts"
 import { inTransaction } from "../../database/Database.ts"
 import { Facts } from "../../facts/Facts.ts"
 import { endedFact } from "../store/facts.ts"
-import { type SettlementRow, recordColumns, toRecord } from "../store/SettlementRows.ts"
+import { recordColumns } from "../store/recordColumns.ts"
 import { type FinalState, isOpen, type Outcome, type SettlementState } from "../state/Settlement.ts"
 import { type SettlementRecord, Settlements } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
@@ -100,19 +100,19 @@ const list = (sql: SqlClient.SqlClient) =>
       ...(payer === undefined ? [] : [sql`payer = ${payer}`]),
       ...(reason === undefined ? [] : [sql`reason = ${reason}`])
     ])
-    const rows = yield* sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
+    const rows = yield* sql`select ${sql.literal(recordColumns.selected)} from kernel_settlements
     where ${condition} order by recorded_at ${sql.literal(isUnended ? "asc" : "desc")} limit ${listMax}`
-    return rows.map(toRecord)
+    return rows.map(recordColumns.decode)
   }, withSpanIfSampled("OperatorActions.list"))
 
 const find = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (idOrHash: string) {
     const text = idOrHash.toLowerCase()
-    const rows = yield* sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
+    const rows = yield* sql`select ${sql.literal(recordColumns.selected)} from kernel_settlements
     where id::text = ${text} or inner_hash = ${text} or ended_by = ${text}
     or id in (select settlement from kernel_rebuilds where inner_hash = ${text})
     or id in (select settlement from kernel_attempts where outer_hash = ${text} or inner_hash = ${text}) limit 1`
-    return rows.map(toRecord)[0]
+    return rows.map(recordColumns.decode)[0]
   }, withSpanIfSampled("OperatorActions.find"))
 
 const moved = Effect.fnUntraced(function* (settlements: Settlements["Service"], id: string) {

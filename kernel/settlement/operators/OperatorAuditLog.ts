@@ -2,8 +2,9 @@
 // commands (in a running facilitator or without one) and signals all use it. Rows are only added: one before the act
 // and one after it. An act that cannot be recorded is not done; one without a known result (the database was lost, the
 // process died) keeps the outcome `asked`.
-import { Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
+import { BoundedMap } from "../../cache/BoundedMap.ts"
 
 export interface AuditEntry {
   /** An operator's key label, or the user of the machine. */
@@ -35,6 +36,9 @@ export interface Act extends AuditEntry {
 const subjectMax = 100
 const changeMax = 2_000
 
+/** Actions that change nothing; the list omits them unless asked. */
+const quiet = ["read", "sign in"]
+
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
 const addedRow = (
@@ -62,8 +66,26 @@ const addedRow = (
     ([row]) => row!.id
   )
 
+/** Acts of which this process knows the last row. */
+const repeatedMax = 10_000
+
+const makeRecordOnce = (sql: SqlClient.SqlClient): OperatorAuditLog["Service"]["recordOnce"] => {
+  const periods = new BoundedMap<string, number>(repeatedMax)
+  return Effect.fnUntraced(function* (entry, periodMillis) {
+    const name = `${entry.action} ${entry.person} ${entry.subject}`
+    const period = Math.floor((yield* Clock.currentTimeMillis) / periodMillis)
+    if (periods.get(name) === period) return
+    periods.set(name, period)
+    yield* Effect.catch(addedRow(sql, entry, { asked: null, outcome: "done" }), (error) => {
+      periods.set(name, -1)
+      return Effect.logWarning("a read or sign-in is not in the audit trail", error)
+    })
+  })
+}
+
 /** The trail of one database, also for a command next to the serving process. */
 export const makeAuditLog = (sql: SqlClient.SqlClient): OperatorAuditLog["Service"] => ({
+  recordOnce: makeRecordOnce(sql),
   record: Effect.fnUntraced(function* (entry, act, changed) {
     const asked = yield* addedRow(sql, entry, { asked: null, outcome: "asked" })
     const end = (outcome: string, change: AuditChange = {}) => addedRow(sql, entry, { asked, outcome, ...change })
@@ -77,11 +99,12 @@ export const makeAuditLog = (sql: SqlClient.SqlClient): OperatorAuditLog["Servic
     const asked = yield* addedRow(sql, entry, { asked: null, outcome: "asked", at })
     yield* addedRow(sql, entry, { asked, outcome, at, ...change })
   }),
-  list: ({ before, limit }) =>
+  list: ({ before, limit, withReads = false }) =>
     sql<Act>`select a.id, a.at, a.person, a.via, a.action, a.subject, a.reason, e.before, e.after,
         coalesce(e.outcome, a.outcome) as outcome
       from kernel_operator_acts a left join kernel_operator_acts e on e.asked = a.id
-      where a.asked is null ${before === undefined ? sql`` : sql`and a.id < ${before}::int8`}
+      where a.asked is null and (${withReads} or not a.action = any(${quiet}))
+        ${before === undefined ? sql`` : sql`and a.id < ${before}::int8`}
       order by a.id desc limit ${limit}`
 })
 
@@ -99,8 +122,17 @@ export class OperatorAuditLog extends Context.Service<
      * was done, if not now.
      */
     readonly recordDone: (entry: AuditEntry, outcome: string, change: AuditChange, at?: Date) => Sql<void>
-    /** The newest first; those before an id. */
-    readonly list: (page: { readonly before?: bigint | undefined; readonly limit: number }) => Sql<ReadonlyArray<Act>>
+    /**
+     * For an act that changes nothing and may repeat: a row for each period, person, action and subject in a process.
+     * It never fails; without a database, the next act writes the row.
+     */
+    readonly recordOnce: (entry: AuditEntry, periodMillis: number) => Effect.Effect<void>
+    /** The newest first; those before an id. `withReads`: also reads and sign-ins. */
+    readonly list: (page: {
+      readonly before?: bigint | undefined
+      readonly limit: number
+      readonly withReads?: boolean
+    }) => Sql<ReadonlyArray<Act>>
   }
 >()("tollkeeper/settlement/OperatorAuditLog") {
   static readonly layer = Layer.effect(OperatorAuditLog, Effect.map(SqlClient.SqlClient, makeAuditLog))

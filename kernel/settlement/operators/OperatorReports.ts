@@ -4,7 +4,8 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../config/Network.ts"
-import { recordColumns, type SettlementRow, toRecord } from "../store/SettlementRows.ts"
+import type { Row } from "../../database/table.ts"
+import { recordColumns } from "../store/recordColumns.ts"
 import type { SettlementRecord } from "../store/Settlements.ts"
 
 /** Maximum number of listed settlements without an end, the oldest first. */
@@ -71,7 +72,8 @@ export interface SettlementHistory {
   readonly attempts: ReadonlyArray<AttemptReport>
 }
 
-interface LifeRow extends SettlementRow {
+interface LifeRow extends Row {
+  readonly id: string
   readonly asked_at: Date | null
   readonly verified_at: Date | null
   readonly leased_at: Date | null
@@ -118,14 +120,14 @@ export class OperatorReports extends Context.Service<
         ),
         unended: unendedOf(sql),
         withoutEnd: Effect.map(
-          sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
+          sql`select ${sql.literal(recordColumns.selected)} from kernel_settlements
             where id in (
               (select id from kernel_settlements where state in ('prepared', 'submitted') order by recorded_at
                 limit ${listMax})
               union
               (select id from kernel_settlements where state = 'unresolved' order by recorded_at limit ${listMax}))
             order by recorded_at limit ${listMax}`,
-          (rows) => rows.map(toRecord)
+          (rows) => rows.map(recordColumns.decode)
         ),
         spent: (day) => sql<DailySpend>`select principal, reserved_stroops as "reservedStroops",
           committed_stroops as "chargedStroops" from kernel_sponsor_budget where day = ${day}::date
@@ -169,7 +171,7 @@ const lifeOf = (sql: SqlClient.SqlClient, network: string) =>
     return row === undefined ? Option.none() : Option.some(yield* toLife(sql, row))
   })
 
-const lifeColumns = `${recordColumns}, asked_at, verified_at, leased_at, recorded_ledger,
+const lifeColumns = `${recordColumns.selected}, asked_at, verified_at, leased_at, recorded_ledger,
   case when delivered_by is null or confirmed_at is not null then delivered_at end as delivered_at,
   budget_stroops, budget_day::text as budget_day, coalesce(budget_principal, principal) as budget_principal,
   channel_sequence`
@@ -182,7 +184,7 @@ const toLife = (sql: SqlClient.SqlClient, row: LifeRow): Sql<SettlementHistory> 
       recorded_at as "recordedAt", sent_at as "sentAt" from kernel_attempts
       where settlement = ${row.id}::uuid order by number limit ${attemptsMax}`,
     (attempts) => ({
-      record: toRecord(row),
+      record: recordColumns.decode(row),
       askedAt: row.asked_at,
       verifiedAt: row.verified_at,
       leasedAt: row.leased_at,

@@ -8,7 +8,8 @@ import { reconciler } from "../../actor/Actor.ts"
 import { Facts } from "../../facts/Facts.ts"
 import { commonPosition, type JournalCursor, type JournalEnd, newestEpoch } from "../../facts/FactsEpoch.ts"
 import { Supervisor } from "../../actor/Supervisor.ts"
-import { recordColumns, type SettlementRow, toRecord } from "../store/SettlementRows.ts"
+import type { Row } from "../../database/table.ts"
+import { recordColumns } from "../store/recordColumns.ts"
 import type { SettlementRecord } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
@@ -43,7 +44,7 @@ export interface SettlementEvent extends JournalCursor {
   readonly settlement: SettlementRecord
 }
 
-interface EventRow extends Omit<SettlementRow, "id"> {
+interface EventRow extends Row {
   readonly epoch: bigint
   readonly resumes_at: bigint
   /** Null without a fact, like the following fields. */
@@ -92,7 +93,7 @@ const pageOf = (rows: ReadonlyArray<EventRow>, cursor: JournalCursor, limit: num
   if (epoch === 0n) return { events: [], next: cursor, isEnd: true, rewoundTo: undefined }
   const facts = rows.filter(({ position }) => position !== null)
   const events = facts.flatMap(({ id, position, told_at: at, type, ...row }) =>
-    id === null ? [] : [{ position: position!, epoch, type, at, settlement: toRecord({ ...row, id }) }]
+    id === null ? [] : [{ position: position!, epoch, type, at, settlement: recordColumns.decode({ ...row, id }) }]
   )
   return {
     events,
@@ -123,7 +124,7 @@ export class SettlementEvents extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const facts = yield* Facts
       const attending = new Map<Queue.Queue<void>, string | undefined>()
-      const columns = sql.literal(recordColumns)
+      const columns = sql.literal(recordColumns.selected)
       const own = factsOf(sql)
 
       const after = Effect.fnUntraced(function* (whose: Whose, cursor: JournalCursor, limit: number) {

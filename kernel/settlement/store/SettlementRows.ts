@@ -3,102 +3,14 @@
 import { Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Reservation } from "../../budget/Reservation.ts"
-import type { NetworkId } from "../../config/Network.ts"
-import type { Attempt, SettlementState } from "../state/Settlement.ts"
-import type {
-  AdoptedSettlement,
-  Delivery,
-  NewAttempt,
-  NewSettlement,
-  OpenRecord,
-  SettlementRecord,
-  SettlementTerms
-} from "./Settlements.ts"
+import type { Row } from "../../database/table.ts"
+import type { Attempt } from "../state/Settlement.ts"
+import type { AdoptedSettlement, NewAttempt, NewSettlement, OpenRecord, SettlementTerms } from "./Settlements.ts"
+import { recordColumns, type SettledAction } from "./recordColumns.ts"
 
-/** The columns a record is read from, as SQL. */
-export const recordColumns = `id::text as id, network, scheme, authorization_key, authorization_expires_ledger,
-  fingerprint, principal, identifier, payer, pay_to, asset, amount::text as amount, inner_hash,
-  case when state = 'settled' then coalesce(ended_by, inner_hash)
-    when state = 'failed' and ended_by is null then null else inner_hash end as transaction,
-  channel, state, recorded_at, deadline_at, resolved_at, ledger,
-  moved::text as moved, fee_charged_stroops, reason, reason_message, traceparent,
-  closed_at, attempt_count, resource_url, confirmations,
-  watch_after is not null as watched, delivered_key, case when delivered_at is null then 'undelivered'
-    when delivered_by is null or confirmed_at is not null then 'confirmed'
-    when exists (select 1 from kernel_processes as giving where giving.id = delivered_by) then 'given'
-    else 'undelivered' end as delivery`
-
-export interface SettlementRow {
+export interface OpenRow extends Row {
   readonly id: string
-  readonly network: string
-  readonly scheme: string
-  readonly authorization_key: string
-  readonly authorization_expires_ledger: bigint
-  readonly fingerprint: string
-  readonly principal: string
-  readonly identifier: string | null
-  readonly payer: string
-  readonly pay_to: string
-  readonly asset: string
-  readonly amount: string
-  readonly inner_hash: string
-  readonly transaction: string | null
-  readonly channel: string
-  readonly state: string
-  readonly recorded_at: Date
-  readonly deadline_at: Date
-  readonly resolved_at: Date | null
-  readonly ledger: bigint | null
-  readonly moved: string | null
-  readonly fee_charged_stroops: bigint | null
-  readonly reason: string | null
-  readonly reason_message: string | null
-  readonly delivery: Delivery
-  readonly delivered_key: string | null
-  readonly traceparent: string | null
-  readonly closed_at: Date | null
   readonly attempt_count: number
-  readonly resource_url: string | null
-  readonly confirmations: number | null
-  readonly watched: boolean
-}
-
-export const toRecord = (row: SettlementRow): SettlementRecord => ({
-  id: row.id,
-  network: row.network as NetworkId,
-  scheme: row.scheme,
-  authorizationKey: row.authorization_key,
-  authorizationExpiresLedger: Number(row.authorization_expires_ledger),
-  fingerprint: row.fingerprint,
-  principal: row.principal,
-  identifier: Option.fromNullOr(row.identifier),
-  payer: row.payer,
-  payTo: row.pay_to,
-  asset: row.asset,
-  amount: BigInt(row.amount),
-  innerHash: row.inner_hash,
-  transaction: Option.fromNullOr(row.transaction),
-  channel: row.channel,
-  state: row.state as SettlementState,
-  recordedAt: row.recorded_at,
-  deadlineAt: row.deadline_at,
-  resolvedAt: Option.fromNullOr(row.resolved_at),
-  ledger: Option.map(Option.fromNullOr(row.ledger), Number),
-  amountTransferred: Option.map(Option.fromNullOr(row.moved), BigInt),
-  feeChargedStroops: Option.fromNullOr(row.fee_charged_stroops),
-  reason: Option.fromNullOr(row.reason),
-  reasonMessage: Option.fromNullOr(row.reason_message),
-  delivery: row.delivery,
-  deliveredKey: row.delivered_key ?? undefined,
-  traceparent: row.traceparent ?? undefined,
-  closedAt: row.closed_at ?? undefined,
-  attemptCount: row.attempt_count,
-  resourceUrl: row.resource_url ?? undefined,
-  confirmations: (row.confirmations ?? undefined) as SettlementRecord["confirmations"],
-  isWatched: row.watched
-})
-
-export interface OpenRow extends SettlementRow {
   readonly channel_sequence: bigint
   readonly recorded_ledger: bigint
   readonly sponsor: string
@@ -136,7 +48,7 @@ const toAttempt = (row: AttemptRow): Attempt => ({
 })
 
 export const toOpen = (row: OpenRow, attempts: ReadonlyArray<AttemptRow>): OpenRecord => ({
-  ...toRecord(row),
+  ...recordColumns.decode(row),
   channelSequence: row.channel_sequence,
   channelHeld: row.channel_held,
   recordedLedger: Number(row.recorded_ledger),
@@ -190,6 +102,10 @@ const termsRow = (settlement: SettlementTerms, { day, keyed, shard, stroops }: R
   budget_keyed: keyed
 })
 
+/** The column of an action, as a JSON value. */
+export const actionOf = ({ books }: Pick<NewSettlement, "books">): SettledAction | null =>
+  books === undefined ? null : { kind: books.kind, channel: books.channel, totals: books.totals }
+
 /** The row of a newly recorded settlement. */
 export const bornRow = (settlement: NewSettlement, reservation: Reservation) => ({
   ...termsRow(settlement, reservation),
@@ -201,7 +117,8 @@ export const bornRow = (settlement: NewSettlement, reservation: Reservation) => 
   asked_at: maybeDate(settlement.steps?.askedAt),
   verified_at: maybeDate(settlement.steps?.verifiedAt),
   leased_at: maybeDate(settlement.steps?.leasedAt),
-  traceparent: settlement.traceparent ?? null
+  traceparent: settlement.traceparent ?? null,
+  action: settlement.books === undefined ? null : JSON.stringify(actionOf(settlement))
 })
 
 /** The row of a settlement that is recorded and ended in one statement. */

@@ -7,7 +7,8 @@ import type { SqlError } from "effect/sql"
 import type { NetworkId } from "../../config/Network.ts"
 import type { Principal } from "../../http/Principal.ts"
 import type { ChannelLease } from "../channels/ChannelStore.ts"
-import type { Attempt, OpenSettlement, Outcome, SettlementState } from "../state/Settlement.ts"
+import type { Attempt, OpenSettlement, Outcome } from "../state/Settlement.ts"
+import type { recordColumns, SettledAction } from "./recordColumns.ts"
 
 /** Lookup keys for an earlier settlement of the same payment. */
 export interface FindQuery {
@@ -22,53 +23,8 @@ export interface FindQuery {
   readonly identifier: Option.Option<string>
 }
 
-export interface SettlementRecord {
-  readonly id: string
-  readonly network: NetworkId
-  readonly scheme: string
-  readonly authorizationKey: string
-  readonly authorizationExpiresLedger: number
-  readonly fingerprint: string
-  /** The owner: the principal that settled it. */
-  readonly principal: string
-  readonly identifier: Option.Option<string>
-  readonly payer: string
-  readonly payTo: string
-  readonly asset: string
-  readonly amount: bigint
-  readonly innerHash: string
-  /**
-   * The hash in answers to callers: the settlement's own hash; once settled, the hash of the transaction that made the
-   * payment. Absent when it failed and we saw no transaction of it on the ledger.
-   */
-  readonly transaction: Option.Option<string>
-  readonly channel: string
-  readonly state: SettlementState
-  readonly recordedAt: Date
-  readonly deadlineAt: Date
-  readonly resolvedAt: Option.Option<Date>
-  readonly ledger: Option.Option<number>
-  readonly amountTransferred: Option.Option<bigint>
-  readonly feeChargedStroops: Option.Option<bigint>
-  readonly reason: Option.Option<string>
-  readonly reasonMessage: Option.Option<string>
-  readonly delivery: Delivery
-  /** SHA-256 in hex of the `Idempotency-Key` of the call that received the success. */
-  readonly deliveredKey?: string | undefined
-  /** The place in a trace where it was recorded, as W3C's `traceparent`. */
-  readonly traceparent?: string | undefined
-  /** Close time of `ledger`, once ended by a transaction. */
-  readonly closedAt?: Date | undefined
-  /** Attempts recorded so far, void ones included. */
-  readonly attemptCount?: number | undefined
-  readonly resourceUrl?: string | undefined
-  /**
-   * The number of endpoints that showed its outcome; absent while it is open, and if it ended in an earlier version.
-   */
-  readonly confirmations?: 1 | 2 | undefined
-  /** True if it failed and its authorization may still be used. A later use corrects it. */
-  readonly isWatched?: boolean | undefined
-}
+/** A settlement as lookups, events and callers see it. */
+export interface SettlementRecord extends ReturnType<typeof recordColumns.decode> {}
 
 /** A failed settlement with an authorization that may still be used. */
 export interface WatchedRecord extends SettlementRecord {
@@ -88,12 +44,6 @@ export interface Correction {
   readonly message: string | undefined
   readonly confirmations: 1 | 2
 }
-
-/**
- * The delivery of its success: no caller has it; a live process is sending it to one; the answer has left. A success
- * that a dead process was sending is undelivered again.
- */
-export type Delivery = "undelivered" | "given" | "confirmed"
 
 /** A process's claim of a success for one caller, with a claim number. */
 export interface DeliveryClaim {
@@ -137,9 +87,7 @@ export interface SettlementTerms {
 }
 
 /** Accounting category if it is not a direct payment: a deposit sells nothing, a claim of many does. */
-export interface Books {
-  /** The scheme's category, `[a-z]+`. */
-  readonly kind: string
+export interface Books extends SettledAction {
   /** The amount sold once it is settled, atomic units. */
   readonly sold: bigint
 }

@@ -27,18 +27,8 @@ import {
   type RecordAnswer,
   Settlements
 } from "./Settlements.ts"
-import {
-  adoptedRow,
-  type AttemptRow,
-  attemptRow,
-  bornRow,
-  type OpenRow,
-  recordColumns,
-  type SettlementRow,
-  spreadOf,
-  toOpen,
-  toRecord
-} from "./SettlementRows.ts"
+import { adoptedRow, type AttemptRow, attemptRow, bornRow, type OpenRow, spreadOf, toOpen } from "./SettlementRows.ts"
+import { recordColumns } from "./recordColumns.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
 /** Constraints that tie to one settlement: an authorization, and an identifier of its owner for a seller and payer. */
@@ -72,19 +62,19 @@ const facilitatorName = Effect.gen(function* () {
 
 const find = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (query: FindQuery) {
-    const columns = sql.literal(recordColumns)
+    const columns = sql.literal(recordColumns.selected)
     const key = Option.getOrNull(query.authorizationKey)
     const payer = Option.getOrNull(query.payer)
     const identifier = payer === null ? null : Option.getOrNull(query.identifier)
     if (key === null && identifier === null) return []
-    const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
+    const rows = yield* sql`select ${columns} from kernel_settlements
     where (${key}::text is not null and network = ${query.network} and scheme = ${query.scheme}
       and authorization_key = ${key}::text)
     union
     select ${columns} from kernel_settlements
     where (${identifier}::text is not null and principal = ${query.principal} and pay_to = ${query.payTo}
       and payer = ${payer}::text and identifier = ${identifier}::text)`
-    return rows.map(toRecord)
+    return rows.map(recordColumns.decode)
   })
 
 /** The result of recording: everything was recorded, or nothing because of the first missing condition. */
@@ -165,7 +155,7 @@ const makeOpen = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const network = yield* Network
   return Effect.fnUntraced(function* (limit: number) {
-    const columns = sql.literal(recordColumns)
+    const columns = sql.literal(recordColumns.selected)
     const rows =
       yield* sql<OpenRow>`select ${columns}, channel_sequence, recorded_ledger, sponsor, resource_fee_stroops,
       exists (select 1 from kernel_channels as held where held.settlement = kernel_settlements.id) as channel_held
@@ -294,33 +284,31 @@ const openCount = (sql: SqlClient.SqlClient) =>
 
 const byIds = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
-    const columns = sql.literal(recordColumns)
+    const columns = sql.literal(recordColumns.selected)
     if (ids.length === 0) return []
-    return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements where id in ${sql.in(ids)}`).map(
-      toRecord
-    )
+    return (yield* sql`select ${columns} from kernel_settlements where id in ${sql.in(ids)}`).map(recordColumns.decode)
   }, withSpanIfSampled("Settlements.byIds"))
 
 const endsOf = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
-    const columns = sql.literal(recordColumns)
+    const columns = sql.literal(recordColumns.selected)
     if (ids.length === 0) return []
-    return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements
-    where id = any(${ids}::uuid[]) and state not in ('prepared', 'submitted')`).map(toRecord)
+    return (yield* sql`select ${columns} from kernel_settlements
+    where id = any(${ids}::uuid[]) and state not in ('prepared', 'submitted')`).map(recordColumns.decode)
   }, withSpanIfSampled("Settlements.endsOf"))
 
 const lookup = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (principal: string, by: { readonly identifier: string } | { readonly hash: string }) {
-    const columns = sql.literal(recordColumns)
+    const columns = sql.literal(recordColumns.selected)
     const where =
       "identifier" in by
         ? sql`identifier = ${by.identifier}`
         : sql`(inner_hash = ${by.hash} or ended_by = ${by.hash}
           or id in (select settlement from kernel_attempts where outer_hash = ${by.hash})
           or id in (select settlement from kernel_rebuilds where inner_hash = ${by.hash}))`
-    const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
+    const rows = yield* sql`select ${columns} from kernel_settlements
     where principal = ${principal} and ${where} order by recorded_at desc limit 20`
-    return rows.map(toRecord)
+    return rows.map(recordColumns.decode)
   }, withSpanIfSampled("Settlements.lookup"))
 
 export const layer = Layer.effect(

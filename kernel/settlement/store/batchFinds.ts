@@ -7,7 +7,8 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { batched } from "../../database/batched.ts"
 import { Lane } from "../../database/Lane.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
-import { recordColumns, type SettlementRow, toRecord } from "./SettlementRows.ts"
+import type { Row } from "../../database/table.ts"
+import { recordColumns } from "./recordColumns.ts"
 import type { FindQuery, SettlementRecord, Settlements } from "./Settlements.ts"
 
 /** Maximum payments of one statement. */
@@ -31,13 +32,13 @@ const askedOf = (query: FindQuery, at: number) => {
 const askedColumns = `asked_at int, of_network text, of_scheme text, of_key text, of_principal text, of_pay_to text,
   of_payer text, of_identifier text`
 
-interface FoundRow extends SettlementRow {
+interface FoundRow extends Row {
   readonly asked_at: number
 }
 
 /** By authorization and by identifier, at most two rows per query, each found by an index. */
 const findAll = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, queries: ReadonlyArray<FindQuery>) {
-  const columns = sql.literal(recordColumns)
+  const columns = sql.literal(recordColumns.selected)
   const rows = yield* sql<FoundRow>`select asked_at, found.*
     from jsonb_to_recordset(${JSON.stringify(queries.map(askedOf))}::jsonb) as asked (${sql.literal(askedColumns)})
     cross join lateral (
@@ -48,7 +49,7 @@ const findAll = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, queries: 
       where principal = of_principal and pay_to = of_pay_to and payer = of_payer and identifier = of_identifier
     ) as found`
   const byQuestion = Map.groupBy(rows, ({ asked_at }) => asked_at)
-  return queries.map((_, at) => (byQuestion.get(at) ?? []).map(toRecord))
+  return queries.map((_, at) => (byQuestion.get(at) ?? []).map(recordColumns.decode))
 })
 
 type FindResult = Effect.Effect<ReadonlyArray<SettlementRecord>, SqlError.SqlError>

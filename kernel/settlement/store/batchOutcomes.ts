@@ -13,7 +13,8 @@ import { Facts } from "../../facts/Facts.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 import { endedFact } from "./facts.ts"
 import type { Outcome } from "../state/Settlement.ts"
-import { recordColumns, type SettlementRow, toRecord } from "./SettlementRows.ts"
+import type { Row } from "../../database/table.ts"
+import { recordColumns } from "./recordColumns.ts"
 import type { ResolveAnswer, Settlements } from "./Settlements.ts"
 
 /** Maximum settlements that one statement ends. */
@@ -61,7 +62,8 @@ const givenColumns = `end_of uuid, attempts_known int, to_state text, by_transac
   fact_version int, fact_data jsonb, gives_back bool, number_used bool, as_of_ledger int8`
 
 /** Values of an ended row for the budget, its channel and its fact, in addition to the record. */
-const endedColumns = `${recordColumns}, budget_day, coalesce(budget_principal, principal) as budget_of, budget_keyed,
+const endedColumns = `${recordColumns.selected}, budget_day,
+  coalesce(budget_principal, principal) as budget_of, budget_keyed,
   budget_shard, budget_stroops, channel_sequence, fee_charged_stroops as charged`
 
 /** One statement: outcomes, budget, channels and facts. Returns the rows that it ended. */
@@ -69,7 +71,7 @@ const makeResolveAll = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const facts = yield* Facts
   return Effect.fnUntraced(function* (ends: ReadonlyArray<End>) {
-    const statement = sql<SettlementRow>`with given as (
+    const statement = sql`with given as (
       select * from jsonb_to_recordset(${JSON.stringify(ends.map(givenOf))}::jsonb)
         as g (${sql.literal(givenColumns)})),
     ended as (
@@ -101,12 +103,12 @@ const makeResolveAll = Effect.gen(function* () {
 
 type Answer = Exit.Exit<ResolveAnswer, SqlError.SqlError>
 
-const answersOf = (ends: ReadonlyArray<End>, rows: ReadonlyArray<SettlementRow>): ReadonlyArray<Answer> => {
+const answersOf = (ends: ReadonlyArray<End>, rows: ReadonlyArray<Row>): ReadonlyArray<Answer> => {
   const ended = new Map(rows.map((row) => [row.id, row]))
   return ends.map(({ id }) => {
     const row = ended.get(id)
     return Exit.succeed<ResolveAnswer>(
-      row === undefined ? { _tag: "Changed" } : { _tag: "Resolved", record: toRecord(row) }
+      row === undefined ? { _tag: "Changed" } : { _tag: "Resolved", record: recordColumns.decode(row) }
     )
   })
 }

@@ -17,7 +17,7 @@ import { factRow, Facts } from "../../facts/Facts.ts"
 import { counted } from "../../http/Principal.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 import { recordedFact } from "./facts.ts"
-import { attemptRow, bornRow, spreadOf } from "./SettlementRows.ts"
+import { actionOf, attemptRow, bornRow, spreadOf } from "./SettlementRows.ts"
 import type { NewSettlement, RecordAnswer, Settlements } from "./Settlements.ts"
 
 /** Maximum settlements that one statement records. */
@@ -55,7 +55,10 @@ const makeRecordAll = Effect.fnUntraced(function* (facilitator: string) {
       spreadOf(first!.id),
       "leased_all"
     )
-    const born = settlements.map((one) => bornRow(one, { ...reservation, stroops: one.budgetStroops }))
+    const born = settlements.map((one) => ({
+      ...bornRow(one, { ...reservation, stroops: one.budgetStroops }),
+      action: actionOf(one)
+    }))
     const attempts = settlements.map(({ attempt, id }) => attemptRow(id, 1, attempt))
     const reported = settlements.map((one) => {
       const fact = recordedFact(one, facilitator)

@@ -8,10 +8,11 @@ import { Facts } from "../../facts/Facts.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 import { isResolvedBy } from "./batchOutcomes.ts"
 import { correctedFact } from "./facts.ts"
-import { recordColumns, type SettlementRow, toRecord } from "./SettlementRows.ts"
+import type { Row } from "../../database/table.ts"
+import { recordColumns } from "./recordColumns.ts"
 import type { Correction, ResolveAnswer, Settlements, WatchedRecord } from "./Settlements.ts"
 
-interface WatchedRow extends SettlementRow {
+interface WatchedRow extends Row {
   readonly watch_after: bigint
 }
 
@@ -19,12 +20,12 @@ export const corrections = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const facts = yield* Facts
   const network = yield* Network
-  const columns = sql.literal(recordColumns)
+  const columns = sql.literal(recordColumns.selected)
 
   const watched = Effect.fnUntraced(function* (limit: number) {
     const rows = yield* sql<WatchedRow>`select ${columns}, watch_after from kernel_settlements
       where network = ${network.id} and watch_after is not null order by authorization_expires_ledger limit ${limit}`
-    return rows.map((row): WatchedRecord => ({ ...toRecord(row), watchAfter: Number(row.watch_after) }))
+    return rows.map((row): WatchedRecord => ({ ...recordColumns.decode(row), watchAfter: Number(row.watch_after) }))
   }, withSpanIfSampled("Settlements.watched"))
 
   const unwatch = Effect.fnUntraced(function* (id: string, isDead: boolean) {
@@ -39,7 +40,7 @@ export const corrections = Effect.gen(function* () {
       const { closedAtSeconds, confirmations, ledger, message, moved, reason, state, transaction } = correction
       const { data, type, version } = correctedFact(correction)
       const isSettled = state === "settled"
-      const statement = sql<SettlementRow>`with corrected as (
+      const statement = sql`with corrected as (
         update kernel_settlements set state = ${state}, resolved_at = clock_timestamp(), watch_after = null,
           ended_by = case when ${isSettled} then ${transaction} else ended_by end,
           ledger = case when ${isSettled} then ${ledger}::int8 else ledger end,
@@ -57,7 +58,7 @@ export const corrections = Effect.gen(function* () {
       select * from corrected`
       const [row] = yield* facts.publishedBy(inStatement(statement))
       const answer: ResolveAnswer =
-        row === undefined ? { _tag: "Changed" } : { _tag: "Resolved", record: toRecord(row) }
+        row === undefined ? { _tag: "Changed" } : { _tag: "Resolved", record: recordColumns.decode(row) }
       return answer
     },
     Effect.catchIf(

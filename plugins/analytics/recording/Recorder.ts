@@ -15,8 +15,7 @@ import type { Change } from "./contributions.ts"
 import { concerns, readFact, type RecordedFact } from "./FactWire.ts"
 import { keepWindows } from "./Rankings.ts"
 import { Rollups } from "./Rollups.ts"
-import { attribute, begin, end, overdue, type SettlementFact } from "./SettlementFact.ts"
-import { recordsetColumns, settlementColumns, type SettlementRow, toFact, toRow } from "./SettlementRows.ts"
+import { attribute, begin, end, overdue, type SettlementFact, settlements } from "./SettlementFact.ts"
 
 // A statement with lookups is planned again for each batch; a cached plan from the time when its table was empty would
 // stay in use.
@@ -49,11 +48,9 @@ const write = Effect.fnUntraced(function* (changes: ReadonlyArray<Change>) {
   if (changes.length === 0) return
   const sql = yield* SqlClient.SqlClient
   yield* (yield* Rollups).write(changes)
-  const rows = JSON.stringify(changes.map(({ after }) => toRow(after)))
-  yield* sql`insert into analytics_settlements (id, occurred_at, due_at, network, scheme, asset, payer, pay_to,
-      amount_max, amount_meant, amount, fee_stroops, transaction_hash, status, facilitator_id, resource_id,
-      resource_origin, resource_url, error_reason, organic, principal)
-    select * from jsonb_to_recordset(${rows}::jsonb) as r (${sql.literal(recordsetColumns)})
+  const rows = JSON.stringify(changes.map(({ after }) => settlements.encode(after)))
+  yield* sql`insert into analytics_settlements (${sql.literal(settlements.names)})
+    select * from jsonb_to_recordset(${rows}::jsonb) as r (${sql.literal(settlements.typed)})
     on conflict (id) do update set amount = excluded.amount, fee_stroops = excluded.fee_stroops,
       status = excluded.status, resource_id = excluded.resource_id, resource_origin = excluded.resource_origin,
       error_reason = excluded.error_reason, transaction_hash = excluded.transaction_hash`
@@ -99,17 +96,17 @@ const beginnings = Effect.fnUntraced(function* (born: ReadonlyArray<SettlementFa
 /** The current state of the settlements that facts name. */
 const load = Effect.fnUntraced(function* (reported: ReadonlyArray<RecordedFact>) {
   const sql = yield* SqlClient.SqlClient
-  const columns = sql.literal(settlementColumns)
+  const columns = sql.literal(settlements.selected)
   const ids = reported.flatMap((one) => (one._tag === "Sold" ? [] : [one.id]))
   const hashes = reported.flatMap((one) =>
     one._tag === "Sold" ? one.data.sales.map(({ transaction }) => transaction) : []
   )
-  const rows = yield* sql<SettlementRow>`select ${columns} from analytics_settlements
+  const rows = yield* sql`select ${columns} from analytics_settlements
     where id in (select value::uuid from jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))
     union select ${columns} from analytics_settlements
     where transaction_hash in (select value from jsonb_array_elements_text(${JSON.stringify(hashes)}::jsonb))`
     .unprepared
-  return new Map(rows.map((row) => [row.id, toFact(row)]))
+  return new Map(rows.map(settlements.decode).map((fact) => [fact.id, fact]))
 })
 
 const skip = (type: string, id: bigint | string) =>
@@ -182,9 +179,9 @@ const lapse = Effect.gen(function* () {
   return yield* inTransaction(
     Effect.gen(function* () {
       yield* acquireAnalyticsLock
-      const rows = yield* sql<SettlementRow>`select ${sql.literal(settlementColumns)} from analytics_settlements
+      const rows = yield* sql`select ${sql.literal(settlements.selected)} from analytics_settlements
         where ${isOverdue} order by due_at limit ${overdueMax}`
-      yield* write(rows.map(toFact).map((fact) => ({ before: fact, after: overdue(fact) })))
+      yield* write(rows.map(settlements.decode).map((fact) => ({ before: fact, after: overdue(fact) })))
       return rows.length === overdueMax ? 0 : 1
     })
   )

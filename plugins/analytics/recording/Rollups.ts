@@ -4,10 +4,41 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type Change, type Delta, deltasOf, dayOf, type Rollup, startOf } from "./contributions.ts"
-import { countPartners } from "./countPartners.ts"
 import { Pseudonyms } from "./Pseudonyms.ts"
 import { rank } from "./Rankings.ts"
 import type { SettlementFact } from "./SettlementFact.ts"
+
+/**
+ * Counterparties of each payer and recipient, by the last day: a pair moves to the day of its newest settlement, so
+ * that an address's counterparties in a window that ends now are the sum of its days (S157, S158).
+ */
+interface DailyPair {
+  readonly payer: string
+  readonly pay_to: string
+  readonly day: string
+}
+
+/** For settlements that become visible; before their pairs are written. */
+const countPartners = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, shown: ReadonlyArray<SettlementFact>) {
+  const latest = new Map<string, DailyPair>()
+  for (const { occurredAt, payTo, payer } of shown) {
+    const [key, day] = [`${payer} ${payTo}`, dayOf(occurredAt)]
+    if ((latest.get(key)?.day ?? "") < day) latest.set(key, { payer, pay_to: payTo, day })
+  }
+  yield* sql`with moved as (
+      select g.payer, g.pay_to, g.day, k.before
+      from jsonb_to_recordset(${JSON.stringify([...latest.values()])}::jsonb) as g (payer text, pay_to text, day date)
+      cross join lateral (select (max(p.last_at) at time zone 'UTC')::date as before from analytics_pairs p
+        where p.payer = g.payer and p.pay_to = g.pay_to) k
+      where k.before is null or k.before < g.day
+    )
+    insert into analytics_partner_days as t (role, address, last_day, members)
+    select r.role, r.address, c.day, sum(c.change) from moved m
+    cross join lateral (values ('buyer', m.payer), ('seller', m.pay_to)) as r (role, address)
+    cross join lateral (values (m.day, 1), (m.before, -1)) as c (day, change)
+    where c.day is not null group by r.role, r.address, c.day
+    on conflict (role, address, last_day) do update set members = t.members + excluded.members`.unprepared
+})
 
 const rowsOf = (deltas: ReadonlyArray<Delta>) =>
   JSON.stringify(
@@ -36,72 +67,66 @@ const isShown = (known: SettlementFact | undefined): boolean => known !== undefi
 type Sql = SqlClient.SqlClient
 type WriteEffect = Effect.Effect<unknown, SqlError.SqlError>
 
-const writeTotals = (sql: Sql, rows: string): WriteEffect =>
-  sql`insert into analytics_totals as t (width, starts_at, network, scheme, asset, status, transactions, amount,
-      fee_stroops, organic_transactions, organic_amount)
-    select width, starts_at, network, scheme, asset, status, transactions, amount, fee_stroops, organic_transactions,
-      organic_amount
-    from jsonb_to_recordset(${rows}::jsonb) as r (width text, starts_at timestamptz, network text, scheme text,
-      asset text, status text, transactions bigint, amount numeric, fee_stroops numeric, organic_transactions bigint,
-      organic_amount numeric)
-    on conflict (width, starts_at, network, scheme, asset, status) do update set
-      transactions = t.transactions + excluded.transactions, amount = t.amount + excluded.amount,
-      fee_stroops = t.fee_stroops + excluded.fee_stroops,
-      organic_transactions = t.organic_transactions + excluded.organic_transactions,
-      organic_amount = t.organic_amount + excluded.organic_amount`
+/** A rollup's table: its primary key, other columns, sums and lists, with their types. */
+interface RollupTable {
+  readonly key: string
+  readonly others?: string
+  readonly sums: string
+  readonly lists?: ReadonlyArray<string>
+  /** Rows have the first and the last time. */
+  readonly hasTimes: boolean
+}
 
-/** Merges new entries into a row's list. */
-const unionList = (sql: Sql, list: string) =>
-  sql.literal(`${list} = case when excluded.${list} <@ t.${list} then t.${list}
-    else array(select unnest(t.${list}) union select unnest(excluded.${list}) order by 1) end`)
+const counted = "transactions bigint, successful bigint, amount numeric"
 
-const writeStandings = (sql: Sql, rows: string): WriteEffect =>
-  sql`insert into analytics_standings as t (role, day, address, asset, networks, schemes, facilitators, transactions,
-      successful, failed, amount, first_at, last_at)
-    select role, day, address, asset, networks, schemes, facilitators, transactions, successful, failed, amount,
-      first_at, last_at
-    from jsonb_to_recordset(${rows}::jsonb) as r (role text, day date, address text, asset text, networks text[],
-      schemes text[], facilitators text[], transactions bigint, successful bigint, failed bigint, amount numeric,
-      first_at timestamptz, last_at timestamptz)
-    on conflict (role, day, address, asset) do update set transactions = t.transactions + excluded.transactions,
-      successful = t.successful + excluded.successful, failed = t.failed + excluded.failed,
-      amount = t.amount + excluded.amount,
-      ${unionList(sql, "networks")}, ${unionList(sql, "schemes")}, ${unionList(sql, "facilitators")},
-      first_at = least(t.first_at, excluded.first_at), last_at = greatest(t.last_at, excluded.last_at)`
+const tables: Readonly<Record<Rollup, RollupTable>> = {
+  totals: {
+    key: "width text, starts_at timestamptz, network text, scheme text, asset text, status text",
+    sums: `transactions bigint, amount numeric, fee_stroops numeric, organic_transactions bigint,
+      organic_amount numeric`,
+    hasTimes: false
+  },
+  standings: {
+    key: "role text, day date, address text, asset text",
+    sums: `${counted}, failed bigint`,
+    lists: ["networks", "schemes", "facilitators"],
+    hasTimes: true
+  },
+  pairs: { key: "payer text, pay_to text, asset text", sums: counted, hasTimes: true },
+  resources: { key: "resource_id bigint, asset text", others: "origin text", sums: counted, hasTimes: true },
+  reasons: {
+    key: "day date, reason text, asset text, status text",
+    sums: "transactions bigint, fee_stroops numeric",
+    hasTimes: false
+  }
+}
 
-const writePairs = (sql: Sql, rows: string): WriteEffect =>
-  sql`insert into analytics_pairs as t (payer, pay_to, asset, transactions, successful, amount, first_at, last_at)
-    select payer, pay_to, asset, transactions, successful, amount, first_at, last_at
-    from jsonb_to_recordset(${rows}::jsonb) as r (payer text, pay_to text, asset text, transactions bigint,
-      successful bigint, amount numeric, first_at timestamptz, last_at timestamptz)
-    on conflict (payer, pay_to, asset) do update set transactions = t.transactions + excluded.transactions,
-      successful = t.successful + excluded.successful, amount = t.amount + excluded.amount,
-      first_at = least(t.first_at, excluded.first_at), last_at = greatest(t.last_at, excluded.last_at)`
+const namesIn = (typed: string): ReadonlyArray<string> => typed.split(",").map((column) => column.trim().split(" ")[0]!)
 
-const writeResources = (sql: Sql, rows: string): WriteEffect =>
-  sql`insert into analytics_resources as t (resource_id, origin, asset, transactions, successful, amount, first_at,
-      last_at)
-    select resource_id, origin, asset, transactions, successful, amount, first_at, last_at
-    from jsonb_to_recordset(${rows}::jsonb) as r (resource_id bigint, origin text, asset text, transactions bigint,
-      successful bigint, amount numeric, first_at timestamptz, last_at timestamptz)
-    on conflict (resource_id, asset) do update set transactions = t.transactions + excluded.transactions,
-      successful = t.successful + excluded.successful, amount = t.amount + excluded.amount,
-      first_at = least(t.first_at, excluded.first_at), last_at = greatest(t.last_at, excluded.last_at)`
-
-const writeReasons = (sql: Sql, rows: string): WriteEffect =>
-  sql`insert into analytics_reasons as t (day, reason, asset, status, transactions, fee_stroops)
-    select day, reason, asset, status, transactions, fee_stroops
-    from jsonb_to_recordset(${rows}::jsonb) as r (day date, reason text, asset text, status text, transactions bigint,
-      fee_stroops numeric)
-    on conflict (day, reason, asset, status) do update set transactions = t.transactions + excluded.transactions,
-      fee_stroops = t.fee_stroops + excluded.fee_stroops`
-
-const writers: Readonly<Record<Rollup, (sql: Sql, rows: string) => WriteEffect>> = {
-  totals: writeTotals,
-  standings: writeStandings,
-  pairs: writePairs,
-  resources: writeResources,
-  reasons: writeReasons
+/** Adds rows to a rollup: sums are added, lists united, times widened. */
+const addTo = (sql: Sql, rollup: Rollup, rows: string): WriteEffect => {
+  const { hasTimes, key, lists = [], others, sums } = tables[rollup]
+  const typed = [
+    key,
+    ...(others === undefined ? [] : [others]),
+    sums,
+    ...lists.map((list) => `${list} text[]`),
+    ...(hasTimes ? ["first_at timestamptz, last_at timestamptz"] : [])
+  ].join(", ")
+  const names = namesIn(typed).join(", ")
+  const updates = [
+    ...namesIn(sums).map((column) => `${column} = t.${column} + excluded.${column}`),
+    ...lists.map(
+      (list) => `${list} = case when excluded.${list} <@ t.${list} then t.${list}
+        else array(select unnest(t.${list}) union select unnest(excluded.${list}) order by 1) end`
+    ),
+    ...(hasTimes
+      ? ["first_at = least(t.first_at, excluded.first_at)", "last_at = greatest(t.last_at, excluded.last_at)"]
+      : [])
+  ].join(", ")
+  return sql`insert into ${sql(`analytics_${rollup}`)} as t (${sql.literal(names)})
+    select ${sql.literal(names)} from jsonb_to_recordset(${rows}::jsonb) as r (${sql.literal(typed)})
+    on conflict (${sql.literal(namesIn(key).join(", "))}) do update set ${sql.literal(updates)}`
 }
 
 /**
@@ -196,7 +221,7 @@ export class Rollups extends Context.Service<
         for (const rollup of ["totals", "standings", "pairs", "resources", "reasons"] as const) {
           const deltas = deltasOf(rollup, changes)
           if (deltas.length === 0) continue
-          yield* writers[rollup](sql, rowsOf(deltas))
+          yield* addTo(sql, rollup, rowsOf(deltas))
           if (rollup === "standings") yield* rank(sql, rowsOf(deltas))
         }
         if (shown.length > 0) yield* attend(sql, shown)

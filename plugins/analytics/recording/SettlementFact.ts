@@ -1,38 +1,53 @@
 // A settlement in analytics, and how facts change it. Idempotent: a repeated fact changes nothing, an end that moved
 // money or failed is final unless a later fact corrects it, and an open or unanswered settlement is never failed (S96,
 // S155, S178–S180). Pure.
+import {
+  as,
+  columns,
+  flag,
+  moment,
+  nullable,
+  optional,
+  text,
+  units,
+  uuid,
+  whole
+} from "../../../kernel/database/table.ts"
 import type { RecordedFact } from "./FactWire.ts"
 
+/** The caller of an `open` settlement is still waiting; such a settlement is not shown. */
 export type Status = "open" | "unknown" | "success" | "failed"
 
-/** The caller of an `open` settlement is still waiting; such a settlement is not shown. */
-export interface SettlementFact {
-  readonly id: string
-  readonly occurredAt: Date
-  readonly dueAt: Date
+/** The columns of `analytics_settlements`. */
+export const settlements = columns({
+  id: uuid,
+  occurredAt: moment,
+  dueAt: moment,
   /** Neutral spelling. */
-  readonly network: string
-  readonly scheme: string
-  readonly asset: string
-  readonly payer: string
-  readonly payTo: string
-  readonly amountMax: bigint
-  readonly amountMeant: bigint
+  network: text,
+  scheme: text,
+  asset: text,
+  payer: text,
+  payTo: text,
+  amountMax: units,
+  amountMeant: units,
   /** Atomic units that moved: 0 when it failed, undefined while unknown. */
-  readonly amount: bigint | undefined
-  readonly feeStroops: bigint
-  readonly transactionHash: string
-  readonly status: Status
-  readonly facilitatorId: string
-  readonly resourceId: bigint | undefined
-  readonly resourceOrigin: string | null
-  readonly resourceUrl: string | null
-  readonly errorReason: string | null
+  amount: optional(units),
+  feeStroops: whole,
+  transactionHash: text,
+  status: as<Status>(text),
+  facilitatorId: text,
+  resourceId: optional(whole),
+  resourceOrigin: nullable(text),
+  resourceUrl: nullable(text),
+  errorReason: nullable(text),
   /** The recipient had not paid the payer before. */
-  readonly organic: boolean
+  organic: flag,
   /** The caller's key label; null for a caller without a key. */
-  readonly principal: string | null
-}
+  principal: nullable(text)
+})
+
+export type SettlementFact = ReturnType<typeof settlements.decode>
 
 /** Facilitator id of settlements recorded before facts carried one. */
 const unnamedFacilitator = "unnamed"

@@ -3,8 +3,9 @@
 // (migrations/analytics/0005). Nothing is counted beyond a bound. Amounts are only compared within one asset.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import type { Row } from "../../../kernel/database/table.ts"
 import { neutralReason } from "../../../kernel/Dialect.ts"
-import { settlementColumns, type SettlementRow } from "../recording/SettlementRows.ts"
+import { settlements } from "../recording/SettlementFact.ts"
 import type { SettlementsListed } from "./ListWire.ts"
 import { Spelling } from "./Spelling.ts"
 
@@ -45,7 +46,8 @@ export const countedMax = 1_000
 type Sql = SqlClient.SqlClient
 
 /** A row with its place in the order, as text. */
-interface PlacedRow extends SettlementRow {
+interface PlacedRow extends Row {
+  readonly id: string
   readonly place: string
 }
 
@@ -109,7 +111,7 @@ const readPage = (sql: Sql, filter: ListFilter, page: ListPage): Statement.State
       ? some([])
       : sql`(${some([sql`payer = ${filter.party}`])}
           union all ${some([sql`pay_to = ${filter.party}`, sql`payer <> ${filter.party}`])})`
-  return sql<PlacedRow>`select ${sql.literal(settlementColumns)}, (${sql.literal(key)})::text as place
+  return sql<PlacedRow>`select ${sql.literal(settlements.selected)}, (${sql.literal(key)})::text as place
     from ${source} s order by ${sql.literal(`s.${column} ${way}, s.id ${way}`)} limit ${page.limit + 1}`
 }
 
@@ -145,7 +147,9 @@ const list = Effect.fn("SettlementList.list")(function* (requestedFilter: ListFi
   const shown = rows.slice(0, page.limit)
   const last = rows.length > page.limit ? shown.at(-1) : undefined
   return {
-    items: shown.map((row) => ({ ...record(row), origin: row.resource_origin, key: row.principal })),
+    items: shown
+      .map(settlements.decode)
+      .map((fact) => ({ ...record(fact), origin: fact.resourceOrigin, key: fact.principal })),
     pagination: {
       limit: page.limit,
       cursor: last === undefined ? null : `${last.place}_${last.id}`,

@@ -3,7 +3,7 @@
 import { Context, Effect, Layer } from "effect"
 import { WireVocabulary } from "../../../kernel/config/WireVocabulary.ts"
 import { type NeutralNetwork, encodeNetwork, encodeReason } from "../../../kernel/Dialect.ts"
-import type { SettlementRow } from "../recording/SettlementRows.ts"
+import type { SettlementFact } from "../recording/SettlementFact.ts"
 import { Amounts } from "./Amounts.ts"
 import { Redaction } from "./Redaction.ts"
 import type { SettlementRecord } from "./ReportWire.ts"
@@ -16,7 +16,7 @@ export class Spelling extends Context.Service<
     readonly network: (network: string) => string
     readonly word: (word: string) => string
     /** A settlement record, as in lists and reports (S178–S180). */
-    readonly record: (row: SettlementRow) => typeof SettlementRecord.Type
+    readonly record: (fact: SettlementFact) => typeof SettlementRecord.Type
   }
 >()("tollkeeper/analytics/Spelling") {
   static readonly layer = Layer.effect(
@@ -31,25 +31,25 @@ export class Spelling extends Context.Service<
         redaction,
         network: networkOut,
         word: (word) => encodeReason(word, dialect),
-        record: (row) => ({
-          id: row.id,
-          occurred_at: row.occurred_at.toISOString(),
-          network: networkOut(row.network),
-          scheme: row.scheme,
-          ...amounts.name(row.asset),
-          payer: redaction.show(row.payer),
-          pay_to: redaction.show(row.pay_to),
-          max_amount: row.amount_max,
-          amount: row.amount,
-          fee_stroops: row.fee_stroops.toString(),
-          transaction_hash: row.transaction_hash,
+        record: (fact) => ({
+          id: fact.id,
+          occurred_at: fact.occurredAt.toISOString(),
+          network: networkOut(fact.network),
+          scheme: fact.scheme,
+          ...amounts.name(fact.asset),
+          payer: redaction.show(fact.payer),
+          pay_to: redaction.show(fact.payTo),
+          max_amount: String(fact.amountMax),
+          amount: fact.amount?.toString() ?? null,
+          fee_stroops: String(fact.feeStroops),
+          transaction_hash: fact.transactionHash,
           // Open settlements are never read here, so this case does not occur.
-          status: row.status === "open" ? "unknown" : row.status,
-          facilitator_id: row.facilitator_id,
-          resource_id: row.resource_id?.toString() ?? null,
-          resource_url: row.resource_url,
-          error_reason: row.error_reason === null ? null : encodeReason(row.error_reason, dialect),
-          organic: row.organic
+          status: fact.status === "open" ? "unknown" : fact.status,
+          facilitator_id: fact.facilitatorId,
+          resource_id: fact.resourceId?.toString() ?? null,
+          resource_url: fact.resourceUrl,
+          error_reason: fact.errorReason === null ? null : encodeReason(fact.errorReason, dialect),
+          organic: fact.organic
         })
       })
     })

@@ -3,7 +3,8 @@
 // S167, S178–S180).
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
-import { settlementColumns, type SettlementRow } from "../recording/SettlementRows.ts"
+import type { Row } from "../../../kernel/database/table.ts"
+import { settlements } from "../recording/SettlementFact.ts"
 import { leaderboardDays, within } from "./conditions.ts"
 import type { Page, Window } from "./parameters.ts"
 import type { SettlementRecord, SettlementRecords } from "./ReportWire.ts"
@@ -53,10 +54,13 @@ const equal = (
 
 const listed = (
   { record }: Spelling["Service"],
-  rows: ReadonlyArray<SettlementRow>,
+  rows: ReadonlyArray<Row>,
   page: Page,
   total: bigint
-): typeof SettlementRecords.Type => ({ items: rows.map(record), pagination: { ...page, total: Number(total) } })
+): typeof SettlementRecords.Type => ({
+  items: rows.map(settlements.decode).map(record),
+  pagination: { ...page, total: Number(total) }
+})
 
 /** Number of matches: from the rollup that covers the filter; without such a rollup, settlements are counted. */
 const countOf = (
@@ -100,7 +104,7 @@ const list = Effect.fn("Transactions.list")(function* (filter: TransactionFilter
   const [count] = yield* sql<{ total: bigint }>`${countOf(sql, filter, window, condition)}`.unprepared
   if (BigInt(page.offset) >= count!.total) return listed(spelling, [], page, count!.total)
   // The offset is skipped in the index: only the page's rows are read.
-  const rows = yield* sql<SettlementRow>`select ${sql.literal(settlementColumns)} from analytics_settlements s
+  const rows = yield* sql`select ${sql.literal(settlements.selected)} from analytics_settlements s
     where s.id in (
       select p.id from (select id from analytics_settlements where ${condition}
         order by occurred_at desc, id desc limit ${page.limit} offset ${page.offset}) p)
@@ -116,7 +120,7 @@ const ofAddress = Effect.fn("Transactions.ofAddress")(function* (address: string
     order by occurred_at desc, id desc limit ${page.limit + page.offset})`
   const [count] = yield* sql<{ total: bigint }>`select coalesce(sum(transactions), 0)::bigint as total
     from analytics_standings where address = ${address} and ${leaderboardDays(sql, window)}`.unprepared
-  const rows = yield* sql<SettlementRow>`select ${sql.literal(settlementColumns)}
+  const rows = yield* sql`select ${sql.literal(settlements.selected)}
     from (${some("payer")} union all ${some("pay_to")}) s
     order by occurred_at desc, s.id desc limit ${page.limit} offset ${page.offset}`.unprepared
   return listed(spelling, rows, page, count!.total)
@@ -125,8 +129,8 @@ const ofAddress = Effect.fn("Transactions.ofAddress")(function* (address: string
 const byHash = Effect.fn("Transactions.byHash")(function* (hash: string) {
   const sql = yield* SqlClient.SqlClient
   const { record } = yield* Spelling
-  const [row] = yield* sql<SettlementRow>`select ${sql.literal(settlementColumns)} from analytics_settlements
+  const [row] = yield* sql`select ${sql.literal(settlements.selected)} from analytics_settlements
     where transaction_hash = ${hash.toLowerCase()} and status <> 'open'
     order by occurred_at desc, analytics_settlements.id desc limit 1`
-  return Option.map(Option.fromUndefinedOr(row), record)
+  return Option.map(Option.fromUndefinedOr(row), (one) => record(settlements.decode(one)))
 })

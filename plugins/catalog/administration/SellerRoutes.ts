@@ -92,8 +92,8 @@ export const addSellerRoutes = Effect.gen(function* () {
       case "Later":
         return json({ error: "rate_limited" }, { status: 429, headers: { "retry-after": String(answer.seconds) } })
       case "Probed": {
-        const { asked, listed, named, origin, probedAgain, unlisted } = answer
-        return json({ origin, named, listed, probedAgain, unlisted, asked })
+        const { _tag, ...found } = answer
+        return json(found)
       }
     }
   })

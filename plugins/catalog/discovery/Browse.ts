@@ -8,7 +8,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { Config } from "../Config.ts"
 import { Catalog, type Filters, isFiltered } from "../contract.ts"
 import { type Behind, conditionOf, following, isPlannedByValue } from "./conditions.ts"
-import { type Body, bodyColumns, bodyFrom, type BodyRow, toBody } from "./batchBodies.ts"
+import { type Body, bodyColumns, bodyColumnsWithin, bodyFrom, type BodyRow, toBody, withinPage } from "./batchBodies.ts"
 import { batchPages } from "./batchPages.ts"
 import { fingerprintOf } from "./filters.ts"
 import { decodeBrowsePosition, encodeBrowsePosition, type BrowsePosition, positionAfter } from "./BrowsePosition.ts"
@@ -51,8 +51,7 @@ const makeRows = Effect.gen(function* () {
   const config = yield* Config
   const { bodies } = yield* Catalog
   const pages = yield* batchPages
-  const columns = sql.literal(bodyColumns)
-  const from = sql.literal(bodyFrom)
+  const [columns, columnsWithin, from] = [bodyColumns, bodyColumnsWithin, bodyFrom].map((text) => sql.literal(text))
   const idsOf = (ids: ReadonlyArray<bigint>) => sql`${`{${ids.join(",")}}`}::int8[]`
   const behind = ({ asOf, below, first }: BrowsePosition): Behind => ({ asOf, below, first: idsOf(first) })
 
@@ -79,10 +78,15 @@ const makeRows = Effect.gen(function* () {
     )
     if (skip === 0 && count <= preparedMax && !isFiltered(filters))
       return reported(pages({ hasEvidence, place, count }))
-    const rows = sql<BodyRow>`select ${columns} from ${from} join (
-        select r.id from catalog_resources r where ${following(sql, config, hasEvidence, behind(place), filters)}
-          order by r.id desc limit ${sql.literal(String(count))} offset ${sql.literal(String(skip))}
-      ) page on page.id = r.id order by r.id desc`
+    const ofPage = following(sql, config, hasEvidence, behind(place), filters)
+    const end = sql`order by r.id desc limit ${sql.literal(String(count))} offset ${sql.literal(String(skip))}`
+    const page =
+      count <= preparedMax
+        ? sql`select r.id from catalog_resources r where ${ofPage} ${end}`
+        : sql`select id, sum(bytes) over (order by id desc) - bytes as before from (
+            select r.id, octet_length(r.document) as bytes from catalog_resources r where ${ofPage} ${end}) sized`
+    const rows = sql<BodyRow>`select ${count <= preparedMax ? columns : columnsWithin} from ${from}
+      join (${page}) page on page.id = r.id order by r.id desc`
     const isPrepared = skip === 0 && count <= preparedMax && !isPlannedByValue(filters)
     return reported(Effect.map(isPrepared ? rows : rows.unprepared, (all) => all.map(toBody)))
   }
@@ -102,7 +106,7 @@ const makeRows = Effect.gen(function* () {
     { count, skip }: Span
   ) {
     const above = place.hasEvidence ? yield* tier(true, place, filters, { count, skip }) : []
-    if (above.length >= count) return above
+    if (above.length >= count || withinPage(above).length < above.length) return above
     const passed = place.hasEvidence && above.length === 0 && skip > 0 ? yield* countTier(place, filters) : 0
     const others: BrowsePosition = place.hasEvidence ? { ...place, below: snapshot + 1n } : place
     const left = { count: count - above.length, skip: above.length === 0 ? Math.max(0, skip - passed) : 0 }
@@ -142,8 +146,10 @@ export class Browse extends Context.Service<
         const room = limit - leading.length
         // One more row shows whether another page follows; if the first ones fill this page, the total shows it.
         const behind = room === 0 ? [] : yield* rows.after(at, snapshot, filters, { count: room + 1, skip })
-        const shown = behind.slice(0, room)
-        const isLast = room === 0 ? offset + limit >= total : behind.length <= room
+        const whole = withinPage(behind)
+        const shown = whole.slice(0, room)
+        const isEnd = behind.length <= room && whole.length === behind.length
+        const isLast = room === 0 ? offset + limit >= total : isEnd
         const next = positionAfter(at, leading.length + shown.length, shown.at(-1))
         const cursor = isLast
           ? null

@@ -7,7 +7,6 @@ import { ReadReplica } from "../../../kernel/database/ReadReplica.ts"
 import { queryOf } from "../../../kernel/http/readQuery.ts"
 import { addRoutes, type Documented, type Handler, route } from "../../../kernel/http/Route.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { Config } from "../Config.ts"
 import { spellResourceUrl } from "../declaration/resourceUrl.ts"
 import * as routes from "../description.ts"
 import { type SearchAnswer, Searcher } from "../search/Searcher.ts"
@@ -15,10 +14,11 @@ import type { Intent } from "../search/readIntent.ts"
 import { type ReadSearch, readSearch } from "../search/readSearch.ts"
 import { Browse } from "./Browse.ts"
 import type { CatalogOverloaded } from "./Counts.ts"
+import { countedMax, makeFacets } from "./facets.ts"
+import { makeFeed } from "./feed.ts"
 import { History } from "./History.ts"
 import { encodeHistory, readHistoryQuery } from "./HistoryWire.ts"
 import { readFilters, readPaging } from "./filters.ts"
-import { limitCallers } from "./limitCallers.ts"
 import { failure, fresh, preflight } from "./publicAnswer.ts"
 import { Resolve, type ResolveRequest } from "./Resolve.ts"
 
@@ -36,9 +36,6 @@ const away = <R>(answer: Effect.Effect<Response, SqlError.SqlError | CatalogOver
       failure(503, "temporarily_unavailable", [], { "retry-after": "1" })
     )
   )
-
-const tooMany = (what: string, seconds: number): Response =>
-  failure(429, "too_many_requests", [`${what} of one caller`], { "retry-after": String(seconds) })
 
 const readResolve = (query: URLSearchParams): ResolveRequest | { readonly wrong: ReadonlyArray<string> } => {
   const [type, url, toolName] = [query.get("type"), query.get("url"), query.get("toolName") ?? ""]
@@ -64,9 +61,14 @@ const understood = (intent: Intent | undefined): string => {
 const searchPage = ({ limit }: ReadSearch, answer: Extract<SearchAnswer, { readonly _tag: "Page" }>): string => {
   const pagination = JSON.stringify({ limit, cursor: answer.cursor })
   const explained = answer.explained === undefined ? "" : `,"explained":${JSON.stringify(answer.explained)}`
+  const { corrected, spans } = answer.matches ?? { corrected: [], spans: undefined }
+  const matched =
+    spans === undefined
+      ? ""
+      : `,"matches":${JSON.stringify(spans)}${corrected.length > 0 ? `,"corrected":${JSON.stringify(corrected)}` : ""}`
   const reported = `"partialResults":${answer.partial}${answer.nearestOnly ? ',"nearestOnly":true' : ""}`
   const found = `"resources":[${answer.resources.join(",")}],${reported}`
-  return `{"x402Version":2,${found},"pagination":${pagination}${understood(answer.intent)}${explained}}`
+  return `{"x402Version":2,${found},"pagination":${pagination}${understood(answer.intent)}${matched}${explained}}`
 }
 
 const makeHistory = Effect.gen(function* () {
@@ -80,24 +82,80 @@ const makeHistory = Effect.gen(function* () {
   })
 })
 
-/** All plain reads share one rate limit; a request beyond it costs no statement. */
-const makeLimited = Effect.gen(function* () {
-  const { reading } = yield* ReadReplica
-  const { readsPerSecond } = yield* Config
-  const pauseFor = yield* limitCallers(readsPerSecond)
-  return <R>(answer: (request: Request) => Effect.Effect<Response, SqlError.SqlError | CatalogOverloaded, R>) =>
+/** The results of a query with its filters; without a query, the filters only. */
+const makeSought = Effect.map(
+  Searcher,
+  ({ found }) =>
     (request: Request) =>
-      Effect.flatMap(pauseFor(request), (seconds) =>
-        seconds > 0 ? Effect.succeed(tooMany("reads", seconds)) : away(reading(answer(request)))
-      )
+      Effect.gen(function* () {
+        const query = queryOf(request)
+        if ((query.get("query") ?? "").trim() === "") {
+          const { filters, issues } = readFilters(query)
+          return issues.length > 0
+            ? { refused: failure(400, "invalid_filter", issues) }
+            : { filters, ids: undefined, isComplete: true, title: "Newest listings" }
+        }
+        const read = readSearch(query)
+        if ("error" in read) return { refused: failure(400, read.error, read.details) }
+        return { ...(yield* found(read)), title: read.query }
+      })
+)
+
+const facetNames = ["type", "scheme", "asset", "maxPrice", "evidence"] as const
+const feedSeconds = 300
+
+/** Reads of many listings: their counts, and the newest of them. */
+const makeSeveral = Effect.gen(function* () {
+  const crypto = yield* Crypto
+  const [sought, count, write] = [yield* makeSought, yield* makeFacets, yield* makeFeed]
+  const facets = Effect.fnUntraced(function* (request: Request) {
+    const of = yield* sought(request)
+    if ("refused" in of) return of.refused
+    const { counted, rows } = yield* count(of.filters, of.ids)
+    const listOf = (name: string) =>
+      rows
+        .filter(({ facet }) => facet === name)
+        .map(({ asset, count, evidenced, value }) => ({
+          value,
+          ...(asset === null ? {} : { asset }),
+          count,
+          evidenced
+        }))
+    const body = {
+      x402Version: 2,
+      counted,
+      complete: of.isComplete && counted < countedMax,
+      facets: Object.fromEntries(facetNames.map((name) => [name, listOf(name)]))
+    }
+    return yield* fresh(crypto, request, JSON.stringify(body))
+  })
+  const feed = Effect.fnUntraced(function* (request: Request) {
+    const of = yield* sought(request)
+    if ("refused" in of) return of.refused
+    return yield* fresh(crypto, request, yield* write(of.title, of.filters, of.ids), feedSeconds)
+  })
+  return { facets, feed }
 })
+
+const makeReading = Effect.map(
+  ReadReplica,
+  ({ reading }) =>
+    <R>(answer: (request: Request) => Effect.Effect<Response, SqlError.SqlError | CatalogOverloaded, R>) =>
+    (request: Request) =>
+      away(reading(answer(request)))
+)
 
 const keyNeeded = "explain: needs a key; a facilitator without keys explains only to its own machine"
 const unexplained = failure(401, "unauthorized", [keyNeeded], { "www-authenticate": "Bearer" })
 
+const preflightCost = { cpuMillis: 1, bytesOut: 0 }
+
 /** A route that any page may read, and the answer to a browser that asks first. */
 const withPreflight = (declared: Documented, handler: Handler) => [
-  route({ method: "OPTIONS", path: declared.path, exposure: "public" }, Effect.succeed(preflight)),
+  route(
+    { method: "OPTIONS", path: declared.path, exposure: "public", callers: "public", cost: preflightCost },
+    Effect.succeed(preflight)
+  ),
   route(declared, handler)
 ]
 
@@ -106,9 +164,10 @@ export const addDiscoveryRoutes = Effect.gen(function* () {
   const { one: resolve } = yield* Resolve
   const { search } = yield* Searcher
   const history = yield* makeHistory
+  const { facets, feed } = yield* makeSeveral
   const crypto = yield* Crypto
   const { reading } = yield* ReadReplica
-  const limited = yield* makeLimited
+  const readonly = yield* makeReading
 
   const resources = Effect.fnUntraced(function* (request: Request) {
     const query = queryOf(request)
@@ -154,17 +213,17 @@ export const addDiscoveryRoutes = Effect.gen(function* () {
         return failure(400, "invalid_cursor", ["cursor: not ours, ended, or made for another query"])
       case "Unauthorized":
         return unexplained
-      case "TooMany":
-        return tooMany("searches", answer.seconds)
       case "Page":
         return yield* fresh(crypto, request, searchPage(read, answer))
     }
   })
 
   yield* addRoutes(routes.discovery, [
-    ...withPreflight(routes.browse, limited(resources)),
-    ...withPreflight(routes.resolve, limited(resource)),
-    ...withPreflight(routes.history, limited(history)),
+    ...withPreflight(routes.browse, readonly(resources)),
+    ...withPreflight(routes.resolve, readonly(resource)),
+    ...withPreflight(routes.history, readonly(history)),
+    ...withPreflight(routes.facets, readonly(facets)),
+    ...withPreflight(routes.feed, readonly(feed)),
     ...withPreflight(routes.search, (request) => away(reading(searched(request))))
   ])
 })

@@ -20,9 +20,12 @@ const batchedMax = 50
 /** Resources of one request. */
 const idsMax = 1_000
 
+/** A page of more than a hundred resources ends after this many bytes of documents; its cursor continues it. */
+export const pageBytesMax = 8_388_608
+
 export interface Body {
   readonly id: bigint
-  /** The public body as JSON. */
+  /** The public body as JSON; empty beyond the bytes of a page. */
   readonly json: string
 }
 
@@ -34,9 +37,22 @@ export interface BodyRow {
 
 export const bodyColumns = `r.id, r.document, ${volatileText} as volatile`
 
+/** The same of a page with the bytes of the documents before each. */
+export const bodyColumnsWithin = `r.id, case when page.before < ${pageBytesMax} then r.document else '' end as document,
+  ${volatileText} as volatile`
+
 export const bodyFrom = "catalog_resources r left join catalog_activity a on a.resource_id = r.id"
 
-export const toBody = ({ document, id, volatile }: BodyRow): Body => ({ id, json: serveBody(document, volatile) })
+export const toBody = ({ document, id, volatile }: BodyRow): Body => ({
+  id,
+  json: document === "" ? "" : serveBody(document, volatile)
+})
+
+/** The bodies before the end of the page by bytes. */
+export const withinPage = <A extends Body>(bodies: ReadonlyArray<A>): ReadonlyArray<A> => {
+  const end = bodies.findIndex(({ json }) => json === "")
+  return end === -1 ? bodies : bodies.slice(0, end)
+}
 
 type Ids = ReadonlyArray<bigint>
 type Bodies = ReadonlyMap<bigint, Body>
@@ -45,7 +61,19 @@ type Bodies = ReadonlyMap<bigint, Body>
 export const batchBodies = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const config = yield* Config
-  const [columns, from] = [sql.literal(bodyColumns), sql.literal(bodyFrom)]
+  const [columns, columnsWithin, from] = [bodyColumns, bodyColumnsWithin, bodyFrom].map((text) => sql.literal(text))
+
+  /** A large request: documents beyond the page's bytes are not read. */
+  const askPage = (ids: Ids): Effect.Effect<Bodies, SqlError.SqlError> =>
+    Effect.map(
+      sql<BodyRow>`select ${columnsWithin} from ${from} join (
+          select id, sum(bytes) over (order by place) - bytes as before from (
+            select v.id, v.place, octet_length(d.document) as bytes
+            from unnest(${`{${ids.join(",")}}`}::int8[]) with ordinality v (id, place)
+            join catalog_resources d on d.id = v.id) sized
+        ) page on page.id = r.id where ${conditionOf(sql, config, {})}`.unprepared,
+      (rows) => new Map(rows.map((row) => [row.id, toBody(row)]))
+    )
 
   const ask = (ids: Ids): Effect.Effect<Bodies, SqlError.SqlError> =>
     Effect.map(
@@ -68,7 +96,7 @@ export const batchBodies = Effect.gen(function* () {
   return Effect.fnUntraced(function* (asked: Ids) {
     const ids = asked.slice(0, idsMax)
     if (ids.length === 0) return []
-    const bodies = ids.length > batchedMax ? yield* ask(ids) : yield* (yield* gathering)(ids)
+    const bodies = ids.length > batchedMax ? yield* askPage(ids) : yield* (yield* gathering)(ids)
     return ids.flatMap((id) => bodies.get(id) ?? [])
   }, withSpanIfSampled("Catalog.bodies"))
 })

@@ -39,6 +39,14 @@ export const filterParameters = {
       expected: "a whole number of atomic units, without leading zeros, of at most 39 digits"
     })
   ),
+  evidence: Schema.optionalKey(
+    inForm(
+      Schema.Literals(["any", "established"]).annotate({
+        description: "Only listings with evidence, or with enough of it (`evidence.weight` young or established)."
+      }),
+      { pattern: /^(any|established)$/, expected: "any or established" }
+    )
+  ),
   extensions: Schema.optionalKey(
     inForm(text("Name of one declared extension."), { pattern: word, expected: "the name of one extension" })
   )
@@ -71,6 +79,7 @@ export const readFilters = (query: URLSearchParams): FilterQuery => {
         onSome: ({ network }) => network
       }))
   )
+  take("evidence", (value) => (filters.evidence = value as "any" | "established"))
   take("scheme", (value) => (filters.scheme = value))
   take("payTo", (value) => (filters.payTo = value))
   take("asset", (value) => (filters.asset = value))

@@ -41,13 +41,18 @@ export const failure = (
     ...headers
   })
 
-/** A body that any cache may keep for a moment. */
-export const fresh = (crypto: Crypto["Service"], request: HttpServerRequest.HttpServerRequest, body: string) =>
+/** A body that any cache may keep for a moment, or for some seconds. */
+export const fresh = (
+  crypto: Crypto["Service"],
+  request: HttpServerRequest.HttpServerRequest,
+  body: string,
+  maxAgeSeconds = 0
+) =>
   Effect.sync(() => {
     const table = asksForCsv(request) ? csvOf(JSON.parse(body)) : Option.none<string>()
     const bytes = encoder.encode(Option.getOrElse(table, () => body))
     const etag = entityTag(crypto, bytes)
-    const headers = { etag, "cache-control": "public, max-age=0, must-revalidate" }
+    const headers = { etag, "cache-control": `public, max-age=${maxAgeSeconds}, must-revalidate` }
     return hasTag(request, etag)
       ? HttpServerResponse.empty({ status: 304, headers: { ...open, ...headers } })
       : HttpServerResponse.uint8Array(bytes, {

@@ -51,6 +51,10 @@ const weigh = (kept: LruCache<string, Kept>, key: string, said: OriginDocument):
   }
 }
 
+/** Limits of one request to an origin, and of its response. */
+const probeMillisMax = 5_000
+const probeBytesMax = 262_144
+
 interface MoreOfRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Uint8Array
@@ -61,8 +65,8 @@ const makeRequests = (config: Config["Service"], outbound: Outbound["Service"]) 
   const policy = {
     allowLocal: config.allowLocalOrigins,
     allowPlain: !config.requireHttpsOrigins || config.allowLocalOrigins,
-    timeoutMillis: config.probeTimeoutMillis,
-    bytesMax: config.probeBytesMax,
+    timeoutMillis: probeMillisMax,
+    bytesMax: probeBytesMax,
     redirectsMax: 2
   }
   const sent = (url: URL, method: string, headers: Readonly<Record<string, string>>, body?: Uint8Array) =>

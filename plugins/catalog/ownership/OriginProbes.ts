@@ -11,11 +11,14 @@ import { BoundedMap } from "../../../kernel/cache/BoundedMap.ts"
 import { Config } from "../Config.ts"
 import type { Declaration, Identity } from "../declaration/Declaration.ts"
 import { readResourceUrl } from "../declaration/resourceUrl.ts"
+import { Outbound } from "../../../kernel/platform/Outbound.ts"
 import { Changes } from "../store/Changes.ts"
 import { FirstListings } from "../store/FirstListings.ts"
 import { declaredText } from "../store/mergeDeclaration.ts"
 import { requestProbesOf } from "../store/Resources.ts"
+import { askDomain } from "./domainRecipients.ts"
 import { type OriginDocument, OriginDocuments, originsMax } from "./OriginDocuments.ts"
+import { OriginMoves } from "./OriginMoves.ts"
 import { Origins } from "./Origins.ts"
 import {
   type NamedResource,
@@ -28,6 +31,7 @@ import {
 import { readOpenApi, readUnusableOperations } from "./OpenApiWire.ts"
 import { type PricedAsset } from "../pricing.ts"
 import { PricedAssets } from "./PricedAssets.ts"
+import { Verdicts } from "./Verdicts.ts"
 
 /** Between two probes of one origin. */
 const pauseMillis = 60_000
@@ -61,6 +65,8 @@ type ProbeAnswer =
       readonly named: number
       /** Resources that were not known before. */
       readonly listed: number
+      /** Listings that moved here from other origins. */
+      readonly moved: number
       /** Number of the origin's existing listings that were scheduled for a probe. */
       readonly probedAgain: number
       /** Resources that the documents name and that were not listed now, with the reason. */
@@ -121,6 +127,10 @@ export class OriginProbes extends Context.Service<
       const documents = yield* OriginDocuments
       const { moved } = yield* Changes
       const { assets } = yield* PricedAssets
+      const { applyDomain } = yield* Verdicts
+      const moves = yield* OriginMoves
+      const outbound = yield* Outbound
+      const trusted = yield* trustedClock
       const { declarationsOf, list, probeAgain } = yield* writing
       const mayProbe = boundProbes()
 
@@ -131,8 +141,16 @@ export class OriginProbes extends Context.Service<
         const wait = mayProbe(origin, caller, yield* monotonicMillis)
         if (wait > 0) return { _tag: "Later" as const, seconds: Math.ceil(wait / 1_000) }
         const own = yield* documents.wellKnown(origin)
-        const said = own.isLocal ? [own] : [own, yield* documents.manifest(origin), yield* documents.openApi(origin)]
+        const others = Effect.all([documents.manifest(origin), documents.openApi(origin)])
+        const domain = Effect.provideService(askDomain(origin), Outbound, outbound)
+        const [more, stated] = own.isLocal
+          ? [[], { payTos: [], detail: "" }]
+          : yield* Effect.all([others, domain], { concurrency: 2 })
+        const said = [own, ...more]
         const { all, unusable, wellKnown } = readDocuments(said, origin, assets)
+        const now = new Date(yield* trusted)
+        const movedHere = yield* moves.apply(wellKnown, origin, now)
+        if ((yield* applyDomain(origin, stated.payTos, now)) || movedHere.moved > 0) yield* moved
         const probedAgain = yield* probeAgain(origin)
         const named = all.slice(0, listedMax)
         const unlisted: Array<Unlisted> = []
@@ -149,10 +167,11 @@ export class OriginProbes extends Context.Service<
         }
         const listed = named.length - unlisted.length
         if (listed > 0) yield* moved
-        const detail = said.map((one) => one.detail).join(", ")
+        const detail = `${said.map((one) => one.detail).join(", ")}${stated.detail}${movedHere.detail}`
         unlisted.push(...all.slice(listedMax, 2 * listedMax).map((one) => unlistedOf(one, "beyond_limit")))
         unlisted.push(...unusable.slice(0, listedMax).map((one) => unlistedOf(one, one.reason)))
-        return { _tag: "Probed" as const, origin, named: named.length, listed, probedAgain, unlisted, asked: detail }
+        const counts = { named: named.length, listed, moved: movedHere.moved, probedAgain }
+        return { _tag: "Probed" as const, origin, ...counts, unlisted, asked: detail }
       })
 
       return OriginProbes.of({ probe })

@@ -58,7 +58,7 @@ const entryLengthMax = 256
 const isRecipient = (value: unknown): value is string =>
   typeof value === "string" && /^[CGM][A-Z2-7]{55,68}$/.test(value)
 
-const recipients = (value: unknown): ReadonlyArray<string> =>
+export const recipients = (value: unknown): ReadonlyArray<string> =>
   [...new Set((Array.isArray(value) ? value : [value]).filter(isRecipient))].slice(0, payTosMax)
 
 const entries = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value.slice(0, entriesMax) : [])

@@ -1,7 +1,7 @@
 // Applies a probe of an origin in one transaction: to the resource's owner, its listed text, and whether it is alive.
 // The origin's own words replace any others. A resource goes stale if no endpoint asks to be paid, twice in a row,
 // until its origin answers again. Dead probes belong to the operation and the words that were probed, and a settled
-// payment refutes them for as long as `probe_again_hours`. The fence of the probe's lease is checked in the same
+// payment refutes them for a day. The fence of the probe's lease is checked in the same
 // transaction, so an answer that comes too late changes nothing.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -18,20 +18,35 @@ import type { Life, OriginAnswer } from "./Origins.ts"
 /** Consecutive probes that found no endpoint that asks to be paid, after which a resource is stale. */
 const deadProbesMax = 2
 
+/** Listings that one look settles by their domain's records. */
+const domainListingsMax = 100
+
 interface Probe {
   readonly attempts: number
   readonly dead: number
+  readonly goneAt: Date | null
+  readonly soldAt: Date | null
 }
 
 const isDead = (life: Life): boolean => life !== "alive" && life !== "unknown"
 
-/** Time until the next probe: short while no owner is proven, then with back-off. */
+/** Time between two probes of a resource whose owner is proven. */
+const provenAgainSeconds = 86_400
+
+/** A resource that was just sold is probed again after this time, so that a seller that ends is noticed in minutes. */
+const soldAgainSeconds = 300
+
+/**
+ * Time until the next probe: short while no owner is proven, then with back-off. After a sale the time doubles from
+ * probe to probe.
+ */
 const waitSeconds = (
   attempts: number,
   isProven: boolean,
-  { probeAgainHours, probePauseSeconds }: CatalogValues
+  soldSecondsAgo: number,
+  { probePauseSeconds }: CatalogValues
 ): number => {
-  const again = probeAgainHours * 3_600
+  const again = Math.min(provenAgainSeconds, Math.max(soldAgainSeconds, soldSecondsAgo))
   return isProven ? again : Math.min(again, Math.max(probePauseSeconds, [1, 600, 3_600][attempts] ?? again))
 }
 
@@ -61,7 +76,7 @@ const claimsOf = (sql: SqlClient.SqlClient, id: bigint) =>
 const isHeld = ({ state, state_reason }: ResourceRow): boolean =>
   state === "removed" || (state === "quarantined" && state_reason === "operator")
 
-const verdictOn = (row: ResourceRow, claims: ReadonlyArray<ClaimRow>, { word }: OriginAnswer): Verdict =>
+const verdictOn = (row: ResourceRow, claims: ReadonlyArray<ClaimRow>, word: OriginAnswer["word"]): Verdict =>
   isHeld(row)
     ? { _tag: "Nothing" }
     : decideOwnership(
@@ -96,6 +111,12 @@ export class Verdicts extends Context.Service<
       /** The resource's state when it was probed; default: its current row. */
       probed?: Probed
     ) => Effect.Effect<boolean, SqlError.SqlError>
+    /** Applies the recipients that the origin's domain names. True when discovery has changed. */
+    readonly applyDomain: (
+      origin: string,
+      payTos: ReadonlyArray<string>,
+      now: Date
+    ) => Effect.Effect<boolean, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/Verdicts") {
   static readonly layer = Layer.effect(
@@ -109,8 +130,9 @@ export class Verdicts extends Context.Service<
       const apply = (id: bigint, fence: bigint, given: OriginAnswer, now: Date, probed?: Probed) =>
         inTransaction(
           Effect.gen(function* () {
-            const [probe] = yield* sql<Probe>`select attempts, dead from catalog_probes
-              where resource_id = ${id} and fence = ${fence} for update`
+            const [probe] = yield* sql<Probe>`select attempts, dead, gone_at as "goneAt", (select last_settled_at
+                from catalog_activity a where a.resource_id = p.resource_id) as "soldAt"
+              from catalog_probes p where resource_id = ${id} and fence = ${fence} for update`
             const row = yield* lockResource(sql, { id })
             if (probe === undefined || row === undefined) return false
             // A database that lost its last commits reuses ids and fences, for other resources.
@@ -119,7 +141,7 @@ export class Verdicts extends Context.Service<
             const isOutdated = probed !== undefined && subjectOf(probed) !== subjectOf(row)
             const asked = isOutdated && isDead(given.life) ? { ...given, life: "unknown" as const } : given
             const claims = yield* claimsOf(sql, id)
-            const verdict = verdictOn(row, claims, asked)
+            const verdict = verdictOn(row, claims, asked.word)
             const words = isHeld(row) || verdict._tag === "Removed" ? undefined : wordsIn(row, asked)
             yield* carryOut(row, verdict, { claims, words }, now)
             const changed = words === undefined ? false : yield* list(row, words, now)
@@ -130,8 +152,13 @@ export class Verdicts extends Context.Service<
             const moved = mayMove && (yield* weigh(row, asked.life, dead, now))
             const isProven = row.ownership === "proven" || verdict._tag !== "Nothing"
             const isUncertain = dead > 0 && dead < deadProbesMax
-            const seconds = isUncertain ? config.probePauseSeconds : waitSeconds(probe.attempts, isProven, config)
+            const soldSecondsAgo = (now.getTime() - (probe.soldAt?.getTime() ?? 0)) / 1_000
+            const seconds = isUncertain
+              ? config.probePauseSeconds
+              : waitSeconds(probe.attempts, isProven, soldSecondsAgo, config)
+            const goneAt = asked.life === "origin_gone" ? now : asked.life === "unknown" ? probe.goneAt : null
             yield* sql`update catalog_probes set asked_at = ${now}, leased_until = null, dead = ${dead},
+              gone_at = ${goneAt},
               attempts = ${isProven ? 0 : probe.attempts + 1}, outcome = ${verdict._tag}, detail = ${asked.detail},
               stands = (select standing_at is not null from catalog_resources where id = ${id}),
               ${nextProbe(sql, now, seconds, config.probePauseSeconds)} where resource_id = ${id}`
@@ -139,10 +166,44 @@ export class Verdicts extends Context.Service<
           })
         ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
 
-      return Verdicts.of({ apply })
+      return Verdicts.of({ apply, applyDomain: yield* domainVerdicts })
     })
   )
 }
+
+/**
+ * DNS names recipients without a signature or a certificate. So it proves a provisional listing's owner, and a claimant
+ * displaces the owner only after a probe in which the origin named no recipient. It contradicts no listing, and changes
+ * none that is proven.
+ */
+const domainVerdicts = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { carryOut } = yield* Execution
+
+  const applyTo = Effect.fnUntraced(function* (id: bigint, payTos: ReadonlyArray<string>, now: Date) {
+    const row = yield* lockResource(sql, { id })
+    if (row === undefined || row.ownership === "proven") return false
+    const claims = yield* claimsOf(sql, id)
+    const verdict = verdictOn(row, claims, { payTos, delisted: false })
+    if (verdict._tag !== "Proven" && verdict._tag !== "Displaced") return false
+    yield* carryOut(row, verdict, { claims, words: undefined }, now)
+    return true
+  })
+
+  return Effect.fnUntraced(
+    function* (origin: string, payTos: ReadonlyArray<string>, now: Date) {
+      if (payTos.length === 0) return false
+      const rows = yield* sql<{ id: bigint }>`select id from catalog_resources r
+      where origin = ${origin} and ownership = 'provisional' and state <> 'removed' and (pay_tos && ${payTos}::text[]
+        or exists (select 1 from catalog_claims c join catalog_probes p using (resource_id)
+          where c.resource_id = r.id and c.pay_to = any(${payTos}::text[]) and p.asked_at is not null))
+      order by standing_at nulls last, id limit ${domainListingsMax}`
+      const changed = yield* Effect.forEach(rows, ({ id }) => inTransaction(applyTo(id, payTos, now)))
+      return changed.includes(true)
+    },
+    Effect.provideService(SqlClient.SqlClient, sql)
+  )
+})
 
 /** Further effects of a probe, in the same transaction as its verdict; each is true if discovery shows a change. */
 const aftermath = Effect.gen(function* () {
@@ -187,7 +248,7 @@ const aftermath = Effect.gen(function* () {
 
   /** A payment that counts was settled for it lately: the paid seller has served it. */
   const wasSold = Effect.fnUntraced(function* ({ id }: ResourceRow, now: Date) {
-    const since = new Date(now.getTime() - config.probeAgainHours * 3_600_000)
+    const since = new Date(now.getTime() - provenAgainSeconds * 1_000)
     const sales = yield* sql`select 1 from catalog_sales where resource_id = ${id} and counts and at > ${since} limit 1`
     return sales.length > 0
   })

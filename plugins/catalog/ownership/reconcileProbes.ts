@@ -2,7 +2,7 @@
 // is taken by the next holder, and the late holder's answer is void. Separate actors serve listings with evidence, so
 // that neither a flood of claims nor their slow origins delay a seller's new price. They never run on a payment's path.
 import { Duration, Effect } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { Database } from "../../../kernel/database/Database.ts"
 import { ageMillis, trustedMillis } from "../../../kernel/time/trustedTime.ts"
@@ -12,9 +12,38 @@ import type { ResourceType } from "../contract.ts"
 import { Config } from "../Config.ts"
 import { Changes } from "../store/Changes.ts"
 import { makeIsFull } from "../store/FreeSpace.ts"
-import { keepNamedPaths } from "./namedPaths.ts"
 import { Origins } from "./Origins.ts"
 import { Verdicts } from "./Verdicts.ts"
+import { LruCache } from "../../../kernel/cache/LruCache.ts"
+import { loosePath } from "../declaration/resourceUrl.ts"
+import { originsMax } from "./OriginDocuments.ts"
+
+// The paths in origins' documents. We keep them so that no other recipient's template resolves for them. A probe writes
+// them when the documents' paths have changed. A path that has been absent for a month is deleted.
+
+/** Maximum paths of one origin. */
+const pathsMax = 2_000
+/** Interval between two writes of an unchanged path. */
+const againMillis = 86_400_000
+
+const keepNamedPaths = (sql: SqlClient.SqlClient, isFull: Effect.Effect<boolean, SqlError.SqlError>) => {
+  const written = new LruCache<string, { readonly text: string; readonly at: number }>({
+    name: "named-paths",
+    capacity: originsMax
+  })
+  return Effect.fnUntraced(function* (origin: string, named: ReadonlyArray<string>, now: Date) {
+    const concrete = named.filter((resource) => !/[:*{[]/.test(resource.slice(origin.length)))
+    const paths = [...new Set(concrete.map((resource) => loosePath(resource.slice(origin.length))))].slice(0, pathsMax)
+    const text = paths.join("\n")
+    const isWritten = (before: { readonly text: string; readonly at: number }) =>
+      before.text === text && now.getTime() - before.at < againMillis
+    if (paths.length === 0 || written.get(origin, isWritten) !== undefined || (yield* isFull)) return
+    yield* sql`insert into catalog_named_paths (origin, path, at)
+      select ${origin}, value, ${now} from jsonb_array_elements_text(${JSON.stringify(paths.toSorted())}::jsonb)
+      on conflict (origin, path) do update set at = excluded.at`
+    written.set(origin, { text, at: now.getTime() })
+  })
+}
 
 /** Leases of one turn. */
 const batchMax = 8

@@ -1,4 +1,6 @@
-// One listing as a branch of search finds it, with the measures that fusion weighs. `contract.ts` re-exports the type.
+// One listing as a branch of search finds it, with the measures that fusion weighs, and the words of texts that a query
+// matches. `contract.ts` re-exports the types.
+import type { Effect } from "effect"
 
 export interface Hit {
   readonly id: bigint
@@ -24,3 +26,25 @@ export interface Hit {
   /** Returned only for its prominence; it is not an answer of its branch. */
   readonly isAside?: boolean
 }
+
+/**
+ * A branch whose best hit is less relevant is not confident. By words, a document with every word of the query in its
+ * name has about 0.6.
+ */
+export const confidentRelevance = 0.15
+
+/** Start and end of a matched word in a text, in UTF-16 units. */
+export type Span = readonly [start: number, end: number]
+
+export interface Matched {
+  /** By text; in order, without overlaps. */
+  readonly spans: ReadonlyArray<ReadonlyArray<Span>>
+  /** Mistyped words of the query, and the words of the texts that were searched for instead. */
+  readonly corrected: ReadonlyArray<{ readonly word: string; readonly instead: string }>
+}
+
+/** Finds the words of texts that a query matches as the branch does: in other forms, by synonyms, mistyped. */
+export type Matcher = (
+  query: string,
+  texts: ReadonlyArray<string>
+) => Effect.Effect<Matched, { readonly message: string }>

@@ -11,16 +11,16 @@ import { Authentication } from "../../../kernel/http/Authentication.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { memoize } from "../../../kernel/cache/memoize.ts"
 import { withSpanIfSampled } from "../../../kernel/effect/withSpanIfSampled.ts"
-import { Catalog, type Filters, isFiltered, Search, SearchSettings } from "../contract.ts"
-import type { SearchValues } from "./searchSection.ts"
+import { withinPage } from "../discovery/batchBodies.ts"
+import { Catalog, type Filters, isFiltered, Search } from "../contract.ts"
 import { PricedAssets } from "../ownership/PricedAssets.ts"
 import { secretOf } from "../store/secretOf.ts"
 import { fingerprintOf } from "../discovery/filters.ts"
-import { limitCallers } from "../discovery/limitCallers.ts"
 import { rankingCache, type Listing, listingOf } from "./rank/rankingCache.ts"
-import { Ranker, type Ranking } from "./rank/Ranker.ts"
+import { firstWindow, Ranker, type Ranking, windowMax } from "./rank/Ranker.ts"
 import { decodePosition, encodePosition, type RankingPosition } from "./rank/rankingCursor.ts"
 import { type Intent, readIntent } from "./readIntent.ts"
+import { matchPage, type PageMatches } from "./matchPage.ts"
 import type { ReadSearch } from "./readSearch.ts"
 import { Observers } from "./SearchRegistry.ts"
 
@@ -34,7 +34,6 @@ export type SearchAnswer =
   | { readonly _tag: "InvalidCursor" }
   | { readonly _tag: "Unauthorized" }
   /** This caller has exceeded its rate limit. */
-  | { readonly _tag: "TooMany"; readonly seconds: number }
   | {
       readonly _tag: "Page"
       readonly resources: ReadonlyArray<string>
@@ -44,9 +43,18 @@ export type SearchAnswer =
       readonly cursor: string | null
       /** The interpretation of the query's words about the price. */
       readonly intent: Intent | undefined
+      /** The words that the query matches, when they were asked for. */
+      readonly matches: PageMatches | undefined
       /** How each resource was ranked, when that was asked for. */
       readonly explained: ReadonlyArray<unknown> | undefined
     }
+
+interface FoundListings {
+  readonly ids: ReadonlyArray<bigint>
+  readonly filters: Filters
+  /** The ranking holds all results. */
+  readonly isComplete: boolean
+}
 
 /**
  * A list that pages are cut from. A fresh list comes with its ranking, and with its hits if the caller asked for an
@@ -76,17 +84,13 @@ const explained = (ranked: Effect.Effect<Ranking, SqlError.SqlError>) =>
 /** The list that a page is cut from: the cursor's, a fresh one, or the cursor's made longer. */
 const listFor = Effect.fnUntraced(function* (
   rankings: { readonly made: Ranker["Service"]["rank"]; readonly kept: Effect.Success<typeof rankingCache> },
-  settings: Pick<SearchValues, "first_window" | "window">,
   read: ReadSearch & Pick<Intent, "prefers">,
   snapshot: bigint,
   from: RankingPosition | undefined
 ): Effect.fn.Return<Listed, SqlError.SqlError> {
   const end = (from?.shown ?? read.offset) + read.limit
   if (from !== undefined && (from.ids.length >= end || !from.more)) return { position: from, ranking: undefined }
-  const window =
-    from !== undefined
-      ? settings.window
-      : Math.min(settings.window, end <= settings.first_window ? settings.first_window : 2 * end)
+  const window = from !== undefined ? windowMax : Math.min(windowMax, end <= firstWindow ? firstWindow : 2 * end)
   const { filters, isModeAsked, mode, prefers, query } = read
   const request = { query, mode, isModeAsked, filters, snapshot, window, prefers }
   const ranking = read.explain ? yield* explained(rankings.made(request)) : yield* rankings.kept(request)
@@ -94,8 +98,8 @@ const listFor = Effect.fnUntraced(function* (
   const fresh = ranking.ids.filter((id) => !known.has(id))
   const position: RankingPosition = {
     shown: from?.shown ?? read.offset,
-    ids: [...(from?.ids ?? []), ...fresh].slice(0, settings.window),
-    more: window < settings.window && ranking.more,
+    ids: [...(from?.ids ?? []), ...fresh].slice(0, windowMax),
+    more: window < windowMax && ranking.more,
     isAnswered: from?.isAnswered ?? ranking.isAnswered,
     isPartial:
       from?.isPartial === true ||
@@ -130,20 +134,23 @@ const pageOf = Effect.fnUntraced(function* (
   const { ids, isAnswered, isPartial, more, shown } = position
   const cut = ids.slice(shown, shown + read.limit)
   const isLater = read.cursor !== undefined && isFiltered(read.filters)
-  const bodies = yield* catalog.bodies(isLater ? yield* passing(cut, read.filters) : cut)
-  const next = shown + read.limit
+  const asked = yield* catalog.bodies(isLater ? yield* passing(cut, read.filters) : cut)
+  const bodies = withinPage(asked)
+  const beyond = asked[bodies.length]
+  const next = shown + (beyond === undefined ? read.limit : cut.indexOf(beyond.id))
   const cursor =
     next < ids.length || (more && next <= ids.length)
       ? yield* catalog.seal({ ...sealed, position: encodePosition({ ...position, shown: next }) })
       : null
   const shownIds = bodies.map(({ id }) => id)
-  const page: SearchAnswer = {
+  const page: Extract<SearchAnswer, { readonly _tag: "Page" }> = {
     _tag: "Page",
     resources: bodies.map(({ json }) => json),
     partial: isPartial,
     nearestOnly: !isAnswered && shownIds.length > 0,
     cursor,
     intent: undefined,
+    matches: undefined,
     explained: read.explain ? explain(shownIds, shown, listed) : undefined
   }
   return { page, shownIds }
@@ -161,6 +168,8 @@ export class Searcher extends Context.Service<
       read: ReadSearch,
       request: HttpServerRequest.HttpServerRequest
     ) => Effect.Effect<SearchAnswer, SqlError.SqlError>
+    /** All results of a query that answer it, best first, and their filters. Observers do not see it. */
+    readonly found: (read: ReadSearch) => Effect.Effect<FoundListings, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/Searcher") {
   static readonly layer = Layer.effect(
@@ -169,7 +178,6 @@ export class Searcher extends Context.Service<
       const catalog = yield* Catalog
       const passing = makePassing(catalog, yield* SqlClient.SqlClient)
       const rankings = { made: (yield* Ranker).rank, kept: yield* rankingCache }
-      const settings = yield* SearchSettings
       const registry = yield* Search
       const observers = yield* Observers
       const callers = yield* Authentication
@@ -180,7 +188,6 @@ export class Searcher extends Context.Service<
       const snapshots = yield* Effect.cachedWithTTL(catalog.snapshot, (exit) =>
         Exit.isSuccess(exit) ? snapshotFor : 0
       )
-      const pauseFor = yield* limitCallers(settings.searches_per_second)
       const markOf = memoize({ name: "session-marks", capacity: sourcesKept }, (source) =>
         Hex.encode(crypto.hmacSha256(markSecret, new TextEncoder().encode(source))).slice(0, 16)
       )
@@ -198,8 +205,6 @@ export class Searcher extends Context.Service<
       ): Effect.fn.Return<SearchAnswer, SqlError.SqlError> {
         if (registry.branches().length === 0) return { _tag: "Disabled" } as const
         if (read.explain && !mayExplain(callers, request)) return { _tag: "Unauthorized" } as const
-        const seconds = yield* pauseFor(request)
-        if (seconds > 0) return { _tag: "TooMany", seconds } as const
         const startedAt = yield* monotonicMillis
         const fingerprint = fingerprintOf(read.filters, [read.query, read.mode])
         const opened = read.cursor === undefined ? Option.none() : yield* catalog.open(read.cursor, fingerprint)
@@ -208,7 +213,7 @@ export class Searcher extends Context.Service<
         const snapshot = Option.isSome(opened) ? opened.value.snapshot : yield* snapshots
         const intent = readIntent(read.query, read.filters, assets)
         const asked = { ...read, query: intent.query, filters: intent.filters, prefers: intent.prefers }
-        const list = yield* listFor(rankings, settings, asked, snapshot, Option.getOrUndefined(from))
+        const list = yield* listFor(rankings, asked, snapshot, Option.getOrUndefined(from))
         const { page, shownIds } = yield* pageOf({ catalog, passing }, { ...read, filters: intent.filters }, list, {
           snapshot,
           fingerprint
@@ -225,10 +230,18 @@ export class Searcher extends Context.Service<
           session: sessionOf(request),
           isKeyed: Option.exists(callers.authenticate(request), ({ keyed }) => keyed)
         })
-        return intent.words.length === 0 ? page : { ...page, intent }
+        const matches = read.matches ? yield* matchPage(registry.branches(), intent.query, page.resources) : undefined
+        return { ...page, matches, intent: intent.words.length === 0 ? undefined : intent }
       }, withSpanIfSampled("Catalog.search"))
 
-      return Searcher.of({ search })
+      const found = Effect.fnUntraced(function* (read: ReadSearch): Effect.fn.Return<FoundListings, SqlError.SqlError> {
+        const { filters, prefers, query } = readIntent(read.query, read.filters, assets)
+        const request = { ...read, query, filters, prefers, snapshot: yield* snapshots, window: windowMax }
+        const { ids, isAnswered, more } = yield* rankings.kept(request)
+        return { ids: isAnswered ? ids : [], filters, isComplete: !more }
+      }, withSpanIfSampled("Catalog.found"))
+
+      return Searcher.of({ search, found })
     })
   )
 }

@@ -7,6 +7,7 @@ import { RareFilters } from "./rank/RareFilters.ts"
 import { Ranker } from "./rank/Ranker.ts"
 import { startMissedSearches } from "./report/missedSearches.ts"
 import { startImpressions } from "./report/recordImpressions.ts"
+import { startShownProbes } from "./probeShown.ts"
 import { Reranker } from "./rank/Reranker.ts"
 import { ResourceSignals } from "./rank/ResourceSignals.ts"
 import { Searcher } from "./Searcher.ts"
@@ -20,7 +21,7 @@ const settings = Layer.effect(
 )
 
 const started = Layer.effectDiscard(
-  Effect.all([addSearchReports, startImpressions, startMissedSearches], { discard: true })
+  Effect.all([addSearchReports, startImpressions, startMissedSearches, startShownProbes], { discard: true })
 )
 
 /** Gives `Search`, `SearchSettings` and `Searcher`, over the catalog's reads. */

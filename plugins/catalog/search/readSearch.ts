@@ -15,6 +15,8 @@ export interface ReadSearch {
   readonly limit: number
   readonly offset: number
   readonly cursor: string | undefined
+  /** Show the matched words of each resource. */
+  readonly matches: boolean
   /** Explain how each resource was ranked. */
   readonly explain: boolean
 }
@@ -44,6 +46,7 @@ export const readSearch = (params: URLSearchParams): ReadSearch | SearchIssue =>
     limit: paging.limit,
     offset: paging.offset,
     cursor: cursor === null || cursor === "" ? undefined : cursor,
+    matches: params.get("matches") === "1",
     explain: params.get("explain") === "1"
   }
 }

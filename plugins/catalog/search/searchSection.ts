@@ -108,7 +108,6 @@ const semantic = {
     max: 100,
     doc: "Attempts for one document before it becomes a dead letter."
   }),
-  cache_entries: integer({ default: 10_000, min: 0, max: 1_000_000, doc: "Query vectors cached in memory." }),
   breaker_failures: integer({
     default: 5,
     min: 1,
@@ -156,21 +155,6 @@ const fields = {
     max: 1,
     doc: "Hits below this share of their branch's best hit are left out; 0 keeps all."
   }),
-  minimum_best_relevance: fraction({
-    default: 0.15,
-    min: 0,
-    max: 1,
-    doc:
-      "A branch whose best hit's relevance is below this has found nothing: a document with every word of the query " +
-      "in its name has about 0.6 by words; 0 keeps all, also what is no likelier than chance."
-  }),
-  first_window: integer({
-    default: 60,
-    min: 20,
-    max: 1_000,
-    doc: "Hits that a first page ranks and its cursor carries."
-  }),
-  window: integer({ default: 1_000, min: 200, max: 1_000, doc: "Hits of one search that paging can reach." }),
   popularity_weight: fraction({
     default: 0.05,
     min: 0,
@@ -205,14 +189,6 @@ const fields = {
     doc:
       "A resource without evidence (a verified payment claimed it, and neither its recipient's key, its origin nor a " +
       "settled payment confirms it) keeps this share of its score: of equals it comes last."
-  }),
-  searches_per_second: integer({
-    default: 20,
-    min: 0,
-    max: 10_000,
-    doc:
-      "Searches of one address without a key, in bursts of twice as many; 0 is no limit, and this machine " +
-      "itself has none."
   }),
   impressions_days: integer({
     default: 90,

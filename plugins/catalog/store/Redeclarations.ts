@@ -46,7 +46,7 @@ const isRevived = ({ state, state_reason }: ResourceRow): boolean =>
 /**
  * The words that a declaration of this grade adds to. Words of a higher grade start from scratch. So do the first words
  * with evidence, if the listing still lacks an observed payment of the configured kind, or shows the words of a
- * recipient that the origin does not list.
+ * recipient that the origin does not list. Words that the origin has served since its quarantine stay.
  */
 const baseWords = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -56,7 +56,7 @@ const baseWords = Effect.fnUntraced(function* (
   listable: boolean
 ) {
   const isFirst =
-    row.state === "quarantined" ||
+    (row.state === "quarantined" && !row.has_evidence) ||
     (listable && isRefuted(row, declaration)) ||
     (row.verification === "unverified" && row.grade !== "origin" && listable)
   if (isFirst) return { before: undefined, isFirst }

@@ -101,6 +101,10 @@ const isoTime = (column: string): string => `to_char(${column} at time zone 'UTC
 /** For `catalog_resources r`: its only evidence is payments, and they risked too little, too recently. */
 export const youngText = `(r.established_at is null and r.standing_at > now() - interval '${fullAgeDays} days')`
 
+/** The weight of the evidence of `catalog_resources r`. */
+export const weightText = `(case when r.standing_at is null then 'none' when ${youngText} then 'young'
+  else 'established' end)`
+
 /**
  * The volatile members of a body as PostgreSQL writes them, over `catalog_resources r` and its `catalog_activity a` if
  * it has one: a page of bodies is twenty texts then, and not twelve times as many values that this process would read
@@ -118,7 +122,7 @@ export const volatileText = `concat('"lastUpdated":"', ${isoTime("r.updated_at")
   ',"evidence":{"words":"', case when r.grade = 'claimed' and r.standing_at is not null then 'paid' else r.grade end,
   '","recipient":"', case when r.ownership = 'proven' then 'origin' when r.grade <> 'claimed' then r.grade
     when r.standing_at is not null then 'paid' else 'claimed' end,
-  '","weight":"', case when r.standing_at is null then 'none' when ${youngText} then 'young' else 'established' end,
+  '","weight":"', ${weightText},
   '"},"versionHash":"', r.version_hash, '"}')`
 
 /** The served body: the stored text followed by its volatile members. Listed bodies only come as active or stale. */

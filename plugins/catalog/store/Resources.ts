@@ -69,7 +69,7 @@ export type Actor = "facilitator" | "origin" | `operator:${string}`
 
 export interface StateChange {
   readonly by: Actor
-  /** Past tense: `listed`, `displaced`, `proven`, `quarantined`, `restored`, `removed`, `went_stale`, `returned`. */
+  /** Past tense, such as `listed`, `displaced`, `proven`, `quarantined`, `restored`, `went_stale`, `moved`. */
   readonly move: string
   readonly from: ResourceState | null
   readonly to: ResourceState
@@ -173,5 +173,18 @@ export const requestProbesOf = (
   if (!config.probeOrigins) return Effect.succeed(0)
   const listings = sql`id in (select id from catalog_resources where origin = ${origin} and state <> 'removed'
     order by state = 'active', last_look_at nulls first, id limit ${max})`
+  return Effect.map(makeDue(sql, listings, config, { isFree: true, now }), (rows) => rows.length)
+}
+
+/** Like `requestProbe`, free, for those of these listings that were not probed since; the longest ago first. */
+export const requestProbesAmong = (
+  sql: SqlClient.SqlClient,
+  { ids, max, since }: { readonly ids: ReadonlyArray<bigint>; readonly max: number; readonly since: Date },
+  config: Probing,
+  now: Date
+) => {
+  const listings = sql`id in (select r.id from catalog_resources r left join catalog_probes p on p.resource_id = r.id
+    where r.id = any(${`{${ids.join(",")}}`}::int8[]) and r.state = 'active'
+      and (p.asked_at is null or p.asked_at < ${since}) order by p.asked_at nulls first, r.id limit ${max})`
   return Effect.map(makeDue(sql, listings, config, { isFree: true, now }), (rows) => rows.length)
 }

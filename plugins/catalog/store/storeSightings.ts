@@ -5,7 +5,7 @@ import type { SqlClient } from "effect/sql"
 import type { Facts } from "../../../kernel/facts/Facts.ts"
 import { type Sold as SoldData, soldFact } from "../contract.ts"
 import type { Batch, Observed, Sold, Touch } from "./SightingsBatch.ts"
-import type { CatalogValues } from "../Config.ts"
+import { type CatalogValues, dustBelow } from "../Config.ts"
 import { moveState, readStates, requestProbe, type ResourceRow, revive, publishChange } from "./Resources.ts"
 import { payerRiskMax, weighEvidence } from "./weighEvidence.ts"
 
@@ -26,19 +26,18 @@ export const storeBatch = Effect.fnUntraced(function* (
   config: CatalogValues,
   now: Date
 ) {
-  const { dustBelow } = config
   const { observations, touches } = batch
   yield* lockActivity(sql, batch)
   const isAsked = touches.size > 0 && (yield* storeTouches(sql, facts, touches, config, now))
   const sales = new Map([...batch.sales].filter(([, { isContested }]) => isContested !== true))
   let [isRaised, isRevived] = [false, false]
   if (sales.size > 0) {
-    yield* storeSales(sql, sales, { dustBelow, now })
+    yield* storeSales(sql, sales, now)
     isRevived = yield* reviveSold(sql, facts, sales, now)
     yield* reportSales(sql, facts, sales)
   }
   if (batch.sales.size > 0) {
-    yield* storeClaimPayers(sql, batch.sales, dustBelow)
+    yield* storeClaimPayers(sql, batch.sales)
     isRaised = yield* raiseSold(sql, facts, sales, now)
   }
   const fresh = observations.size > 0 ? yield* storeObservations(sql, observations) : []
@@ -114,7 +113,7 @@ const reviveSold = Effect.fnUntraced(function* (
  * Stores the payers that settled by each claim: amounts that count, to the recipient and at the price that the claim
  * names. A payer counts by its largest payment, which a success that is read again does not add to.
  */
-const storeClaimPayers = (sql: SqlClient.SqlClient, batch: ReadonlyMap<string, Sold>, dustBelow: number) => {
+const storeClaimPayers = (sql: SqlClient.SqlClient, batch: ReadonlyMap<string, Sold>) => {
   const rows = [...batch.values()].flatMap(({ amount, at, claim, payTo, payer, resourceId, risked = "0" }) =>
     claim === undefined ? [] : [{ amount, at, claim, pay_to: payTo, payer, resource_id: String(resourceId), risked }]
   )
@@ -123,7 +122,7 @@ const storeClaimPayers = (sql: SqlClient.SqlClient, batch: ReadonlyMap<string, S
     select g.resource_id, g.claim, g.payer, max(g.at), min(g.at), least(${String(payerRiskMax)}::numeric, max(g.risked))
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as g(resource_id bigint, claim text, payer text,
       pay_to text, amount numeric, at timestamptz, risked numeric)
-    where ${countsForRank(sql, dustBelow)} and exists (select 1 from catalog_resources r where r.id = g.resource_id)
+    where ${countsForRank(sql)} and exists (select 1 from catalog_resources r where r.id = g.resource_id)
     group by g.resource_id, g.claim, g.payer order by g.resource_id, g.claim, g.payer
     on conflict (resource_id, claim, payer) do update set at = greatest(old.at, excluded.at),
       risked = greatest(old.risked, excluded.risked)`
@@ -133,7 +132,7 @@ const storeClaimPayers = (sql: SqlClient.SqlClient, batch: ReadonlyMap<string, S
  * Whether a sale counts for rank. Excluded are dust, payments of an account to itself, and payments from an account
  * that the recipient pays in turn, or in a circle that was found (`findCircles.ts`).
  */
-const countsForRank = (sql: SqlClient.SqlClient, dustBelow: number) => sql`(g.amount >= ${dustBelow}
+const countsForRank = (sql: SqlClient.SqlClient) => sql`(g.amount >= ${dustBelow}
   and g.payer <> g.pay_to and not exists (
     select 1 from catalog_payers c where c.resource_id = g.resource_id and c.payer = g.payer and c.circle)
   and not exists (
@@ -141,11 +140,7 @@ const countsForRank = (sql: SqlClient.SqlClient, dustBelow: number) => sql`(g.am
     where p.payer = g.pay_to and g.payer = any(o.pay_tos)))`
 
 /** Counts sales that were not counted before; waits for a transaction that another replica is storing. */
-const storeSales = (
-  sql: SqlClient.SqlClient,
-  batch: ReadonlyMap<string, Sold>,
-  { dustBelow, now }: { readonly dustBelow: number; readonly now: Date }
-) => {
+const storeSales = (sql: SqlClient.SqlClient, batch: ReadonlyMap<string, Sold>, now: Date) => {
   const rows = [...batch.values()].map(({ amount, at, payTo, payer, resourceId, risked = "0", transaction }) => ({
     transaction,
     resource_id: String(resourceId),
@@ -162,7 +157,7 @@ const storeSales = (
       join catalog_activity a on a.resource_id = t.resource_id
     ), counted as (
       insert into catalog_sales (transaction, resource_id, at, payer, counts)
-        select g.transaction, g.resource_id, g.at, g.payer, ${countsForRank(sql, dustBelow)} from given g
+        select g.transaction, g.resource_id, g.at, g.payer, ${countsForRank(sql)} from given g
         order by g.transaction
       on conflict (transaction) do nothing returning transaction, resource_id, payer, at, counts
     ), sold as (

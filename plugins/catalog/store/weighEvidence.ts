@@ -27,14 +27,17 @@ export const riskOf = (assets: ReadonlyArray<PricedAsset>, contract: string, amo
 export const isOutsideCircles = (sql: SqlClient.SqlClient): Statement.Fragment => sql`not exists (
   select 1 from catalog_payers k where k.resource_id = p.resource_id and k.payer = p.payer and k.circle)`
 
-/** Raises the listings that were paid under the words that they show, and returns them. */
+/**
+ * Raises the listings that were paid under the words that they show, and returns them. A quarantined one shows words of
+ * a recipient that the origin does not name, and the next declaration would inherit their evidence.
+ */
 export const weighEvidence = (sql: SqlClient.SqlClient, ids: ReadonlyArray<bigint>, now: Date) => {
   const given = JSON.stringify(ids.map(String))
   // A first probe that is due no longer waits behind mere claims.
   const raised = sql<{ id: bigint }>`with evidence as (
       select r.id, sum(p.risked) as risked from catalog_resources r
         join catalog_claim_payers p on p.resource_id = r.id and p.claim = r.version_hash
-      where r.established_at is null and ${isOutsideCircles(sql)}
+      where r.established_at is null and r.state <> 'quarantined' and ${isOutsideCircles(sql)}
         and r.id in (select value::bigint from jsonb_array_elements_text(${given}::jsonb)) group by r.id
     ), raised as (
       update catalog_resources r set standing_at = coalesce(r.standing_at, ${now}),

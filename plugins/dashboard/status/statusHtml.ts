@@ -42,11 +42,16 @@ const dailyOf = ({ daily }: Status): string => {
       const words = `${one.day}: ${percent(share)}, ${counted(one.checks_met)} of ${checked(one.checks)}`
       return `<li class="${grade}" title="${words}"><span class="spoken">${words}</span></li>`
     })
-  return bars.length === 0 ? "" : `<h3>Availability by day</h3><ol class="days">${bars.join("")}</ol>`
+  const [first, last] = [daily.find(({ checks }) => checks > 0)?.day, daily.at(-1)?.day]
+  return bars.length === 0
+    ? ""
+    : `<h3>Availability by day</h3><ol class="days">${bars.join("")}</ol>
+<p class="note">${first === last ? first : `${first} to ${last}`} (UTC).
+Green is 100 %, amber 99 % and more, red less.</p>`
 }
 
 const lengthOf = ({ from, to }: Status["items"][number]): string => {
-  if (to === null) return "it lasts"
+  if (to === null) return "ongoing"
   const minutes = Math.round((Date.parse(to) - Date.parse(from)) / 60_000)
   const [hours, rest] = [Math.floor(minutes / 60), minutes % 60]
   return hours === 0 ? `${rest} min` : `${grouped(String(hours))} h ${rest} min`
@@ -65,16 +70,20 @@ const figuresOf = (status: Status): string =>
   [
     ["Availability", percent(status.availability), `${counted(status.checks_met)} of ${checked(status.checks)}`],
     ["Settlements", grouped(status.settlements), "recorded"],
-    ["Verify time, p95", seconds(status.verify_p95_ms), "95 of 100 within it"],
-    ["Settle time, p95", seconds(status.settle_p95_ms), "from request to settled"],
-    ["Ended in two ledgers", percent(status.ended_in_two_ledgers), "of those with an end on the ledger"],
-    ["Shown by two endpoints", percent(status.confirmed_by_two_endpoints), "of outcomes; the others by one"]
+    ["Verify time, p95", seconds(status.verify_p95_ms), "95 of 100 are faster"],
+    ["Settle time, p95", seconds(status.settle_p95_ms), "95 of 100 are faster, from the request on"],
+    ["Ended within two ledgers", percent(status.ended_in_two_ledgers), "of settlements that the ledger decided"],
+    [
+      "Confirmed by a second endpoint",
+      percent(status.confirmed_by_two_endpoints),
+      "of outcomes; one endpoint showed the others"
+    ]
   ]
     .map(([name, value, note]) => `<div><dt>${name}</dt><dd>${value}<span class="note">${note}</span></dd></div>`)
     .join("\n")
 
 const incidentsOf = ({ items }: Status): string => {
-  if (items.length === 0) return `<p class="quiet">None in these days.</p>`
+  if (items.length === 0) return `<p class="quiet">None.</p>`
   const rows = items.map(
     (one) => `<tr><td class="card-first">${one.summary}</td><td class="card-last numeric">${lengthOf(one)}</td>
 <td data-label="From">${shortTime(one.from)}</td>
@@ -112,7 +121,7 @@ ${dailyOf(status)}</section>
 <section class="panel" aria-labelledby="incidents"><div class="panel-head"><h2 id="incidents">Incidents</h2></div>
 ${incidentsOf(status)}
 </section>
-<p class="quiet">For a report: the same address as JSON, or the incidents as CSV with <code>Accept: text/csv</code>.
+<p class="quiet">Programs read this address as JSON, or the incidents as CSV with <code>Accept: text/csv</code>.
 Times are UTC, to the minute.</p></main>
 </body>
 </html>

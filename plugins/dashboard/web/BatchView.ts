@@ -17,7 +17,7 @@ const panelRows = 10
 
 const columns: ReadonlyArray<Column<ChannelReported>> = [
   { head: "Recipient", card: "first", cell: (row) => h(Thing, { kind: "account", id: row.pay_to }) },
-  { head: "Payer", cell: (row) => h(Thing, { kind: "account", id: row.payer }) },
+  { head: "Payer", card: "under", cell: (row) => h(Thing, { kind: "account", id: row.payer }) },
   {
     head: "Key",
     isMiddle: true,
@@ -30,7 +30,7 @@ const columns: ReadonlyArray<Column<ChannelReported>> = [
     isSpare: true,
     cell: (row) => (row.charged === null ? "–" : h(Amount, { units: row.charged, of: row }))
   },
-  { head: "Claimed", numeric: true, cell: (row) => h(Amount, { units: row.claimed, of: row }) },
+  { head: "Claimed", numeric: true, card: "rest", cell: (row) => h(Amount, { units: row.claimed, of: row }) },
   {
     head: "Lost",
     numeric: true,
@@ -38,7 +38,7 @@ const columns: ReadonlyArray<Column<ChannelReported>> = [
     cell: (row) => (row.lost === null ? "–" : h(Amount, { units: row.lost, of: row }))
   },
   { head: "Opened", isMiddle: true, cell: ({ opened_at }) => h(Moment, { at: opened_at }) },
-  { head: "Withdrawal ends", cell: ({ withdrawal_ends_at }) => h(Moment, { at: withdrawal_ends_at }) }
+  { head: "Withdrawal ends", card: "aside", cell: ({ withdrawal_ends_at }) => h(Moment, { at: withdrawal_ends_at }) }
 ]
 
 const keyOf = ({ channel_id, principal }: ChannelReported): string => `${channel_id} ${principal ?? ""}`

@@ -3,8 +3,10 @@
 // discovery routes. Sellers' strings are shown as text.
 import { h, type VNode } from "preact"
 import { useAsked } from "./ask.ts"
+import { CatalogFacets, filterNames, Marked, type Spans } from "./CatalogFacets.ts"
 import { type Choices, Select } from "./FilterBar.ts"
-import { count, counted, percent } from "./format.ts"
+import { address, count, counted, percent } from "./format.ts"
+import { bareUrl, grades, nameOf } from "./listings.ts"
 import { Moment, Notice, Panel, SaveCsv, Shown, State, written } from "./parts.ts"
 import { amend, payeePageOf, picked, publicPageOf, usePlace, useTyped } from "./place.ts"
 import { PriceHistory } from "./PriceHistory.ts"
@@ -37,7 +39,14 @@ interface Resource {
   readonly settlements?: number
   readonly payers?: number
   readonly uptime?: number
+  readonly lastSettledAt?: string
   readonly extensions?: unknown
+}
+
+interface Matches {
+  readonly serviceName?: Spans
+  readonly toolName?: Spans
+  readonly description?: Spans
 }
 
 interface Found {
@@ -45,21 +54,18 @@ interface Found {
   readonly resources?: ReadonlyArray<Resource>
   readonly partialResults: boolean
   readonly nearestOnly?: boolean
+  /** By resource. */
+  readonly matches?: ReadonlyArray<Matches>
+  readonly corrected?: ReadonlyArray<{ readonly word: string; readonly instead: string }>
   readonly pagination: { readonly limit: number; readonly total?: number; readonly cursor: string | null }
 }
 
 const pageSize = 12
 
-const gradeWords: Readonly<Record<string, string>> = {
-  claimed: "description from a payment",
-  declared: "description from the paid account",
-  origin: "description from its origin"
-}
-
 /** Evidence for a listing, in one line. */
 const evidenceOf = ({ grade, payers, settlements, uptime, verification }: Resource): string =>
   [
-    ...(grade === undefined ? [] : [gradeWords[grade] ?? grade]),
+    ...(grade === undefined ? [] : [`terms ${(grades[grade] ?? grade).toLowerCase()}`]),
     ...(settlements === undefined || payers === undefined
       ? []
       : [`${counted(settlements, "settlement")} from ${counted(payers, "payer")} in 30 days`]),
@@ -76,22 +82,31 @@ const Terms = (props: { readonly terms: Terms; readonly assets: ReadonlyArray<As
     h(Thing, { kind: "account", id: props.terms.payTo, href: payeePageOf(props.terms.payTo) })
   )
 
-const Item = (props: { readonly one: Resource; readonly assets: ReadonlyArray<AssetShown> }): VNode<any> => {
-  const { assets, one } = props
-  const title = one.toolName ?? one.serviceName ?? one.resource
+const Item = (props: {
+  readonly one: Resource
+  readonly matches: Matches | undefined
+  readonly assets: ReadonlyArray<AssetShown>
+}): VNode<any> => {
+  const { assets, matches = {}, one } = props
+  const spans = one.toolName === undefined ? matches.serviceName : matches.toolName
   return h(
     "li",
     { class: "item" },
-    h("h3", null, h("a", { href: publicPageOf(one) }, written(title))),
-    title === one.resource ? null : h("div", { class: "url" }, written(one.resource)),
-    one.description === undefined ? null : h("p", { class: "written" }, one.description),
+    h("h3", null, h("a", { href: publicPageOf(one) }, h(Marked, { of: nameOf(one), spans }))),
+    nameOf(one) === bareUrl(one.resource) ? null : h("div", { class: "url" }, written(address(one.resource))),
+    one.description === undefined ? null : h("p", null, h(Marked, { of: one.description, spans: matches.description })),
     one.accepts.slice(0, 4).map((terms, index) => h(Terms, { key: index, terms, assets })),
     h(
       "div",
       { class: "row" },
       h(State, { word: one.status }),
       h(State, { word: one.ownership }),
-      h("span", { class: "quiet" }, evidenceOf(one))
+      h(
+        "span",
+        { class: "quiet" },
+        evidenceOf(one),
+        ...(one.lastSettledAt === undefined ? [] : [" · last paid ", h(Moment, { at: one.lastSettledAt })])
+      )
     ),
     one.tags === undefined || one.tags.length === 0 ? null : h("div", { class: "row quiet" }, one.tags.map(written)),
     h(
@@ -118,8 +133,9 @@ const Item = (props: { readonly one: Resource; readonly assets: ReadonlyArray<As
 const pathOf = (query: URLSearchParams): string => {
   const asked = new URLSearchParams({
     limit: String(pageSize),
-    ...Object.fromEntries(picked(query, ["type", "cursor", "query"]))
+    ...Object.fromEntries(picked(query, ["cursor", "query", ...filterNames]))
   })
+  if (asked.has("query")) asked.set("matches", "1")
   if (query.has("unpaid")) asked.set("include_unverified", "true")
   return `/discovery/${asked.has("query") ? "search" : "resources"}?${asked}`
 }
@@ -197,13 +213,16 @@ const Pages = (props: { readonly of: Found["pagination"]; readonly isFirst: bool
 export const CatalogView = ({ assets }: { readonly assets: ReadonlyArray<AssetShown> }): VNode<any> => {
   const { query } = usePlace()
   const path = pathOf(query)
+  const feed = `/discovery/feed?${picked(query, ["query", ...filterNames])}`
+  const actions = h("span", { class: "row" }, h("a", { href: feed }, "Feed"), h(SaveCsv, { name: "the catalog", path }))
   return h(
     Panel,
-    { title: "Resources for sale", wide: true, actions: h(SaveCsv, { name: "the catalog", path }) },
+    { title: "Resources for sale", wide: true, actions },
     h(Filters, { query }),
+    h(CatalogFacets, { query, assets }),
     h(Shown<Found>, {
       asked: useAsked<Found>(path, 10_000),
-      show: ({ items, nearestOnly, pagination, partialResults, resources }) => {
+      show: ({ corrected = [], items, matches, nearestOnly, pagination, partialResults, resources }) => {
         const found = items ?? resources ?? []
         return [
           partialResults
@@ -212,6 +231,13 @@ export const CatalogView = ({ assets }: { readonly assets: ReadonlyArray<AssetSh
           nearestOnly === true
             ? h(Notice, { kind: "hint" }, "No listing is known to match; these are the nearest.")
             : null,
+          corrected.length === 0
+            ? null
+            : h(
+                Notice,
+                { kind: "hint" },
+                `Searched for ${corrected.map(({ instead, word }) => `“${instead}” instead of “${word}”`).join(", ")}.`
+              ),
           found.length === 0
             ? h(
                 "p",
@@ -223,7 +249,14 @@ export const CatalogView = ({ assets }: { readonly assets: ReadonlyArray<AssetSh
             : h(
                 "ul",
                 { class: "list" },
-                found.map((one) => h(Item, { key: `${one.type} ${one.resource} ${one.toolName ?? ""}`, one, assets }))
+                found.map((one, at) =>
+                  h(Item, {
+                    key: `${one.type} ${one.resource} ${one.toolName ?? ""}`,
+                    one,
+                    matches: matches?.[at],
+                    assets
+                  })
+                )
               ),
           h(Pages, { of: pagination, isFirst: !query.has("cursor") })
         ]

@@ -40,7 +40,7 @@ const dateOf = (bucket: Bucket) => (seconds: number) => {
 const ticksOf = (bucket: Bucket) => {
   const zone = bucket === "day" ? { timeZone: "UTC" } : {}
   const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", ...zone })
-  const hour = new Intl.DateTimeFormat(undefined, { timeStyle: "short", ...zone })
+  const hour = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23", ...zone })
   return (_: uPlot, ticks: ReadonlyArray<number>, __: number, ___: number, step: number): Array<string> => {
     const dates = ticks.map((tick) => day.format(tick * 1_000))
     if (step >= bucketSeconds.day) return dates
@@ -53,7 +53,7 @@ const ticksOf = (bucket: Bucket) => {
 
 /** Label of a bucket's start. */
 const bucketText = (bucket: Bucket) => {
-  const own = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" })
+  const own = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" })
   const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" })
   return (seconds: number): string =>
     bucket === "day" ? `${day.format(seconds * 1_000)} (UTC)` : `from ${own.format(seconds * 1_000)}`

@@ -25,13 +25,15 @@ const columns: ReadonlyArray<Column<Delivery>> = [
   { head: "State", card: "last", cell: ({ state }) => h(State, { word: stateWords[state] ?? state }) },
   {
     head: "Event",
+    card: "under",
     cell: ({ settlement, type }) => h("a", { href: pageOf("settlement", settlement) }, eventText(type))
   },
-  { head: "Last answer", cell: ({ last_answer }) => (last_answer === null ? "–" : written(last_answer)) },
+  { head: "Last answer", card: "rest", cell: ({ last_answer }) => (last_answer === null ? "–" : written(last_answer)) },
   { head: "Attempts", numeric: true, cell: ({ attempts }) => count(attempts) },
   { head: "Happened", isMiddle: true, cell: ({ event_at }) => h(Moment, { at: event_at }) },
   {
     head: "Sent or due",
+    card: "aside",
     cell: ({ ended_at, next_at }) => h(Moment, { at: ended_at ?? next_at })
   }
 ]
@@ -42,10 +44,10 @@ const list = { name: "deliveries", keyOf: ({ id }: Delivery) => id, columns }
 export const WaitingDeliveries = (): VNode<any> =>
   h(CursorList<Delivery>, {
     ...list,
-    title: "Webhook deliveries that wait",
+    title: "Pending webhook deliveries",
     path: `${path}?state=due`,
     limit: panelRows,
-    empty: "Nothing waits: every receiver took what it was sent.",
+    empty: "None. Every receiver accepted its events.",
     actions: h("a", { href: hrefOf("deliveries") }, "All deliveries"),
     absent: null
   })

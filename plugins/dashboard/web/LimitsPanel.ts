@@ -2,19 +2,25 @@
 import { h, type VNode } from "preact"
 import { post } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
-import { count } from "./format.ts"
+import { count, stroops } from "./format.ts"
 import type { FacilitatorStatus } from "./reports.ts"
 import { Table } from "./Table.ts"
 
 type Limit = FacilitatorStatus["limits"][number]
 
 const words: Readonly<Record<string, string>> = {
-  max_sponsored_stroops_per_key_per_day: "Fees per key and day, stroops",
-  max_global_sponsored_stroops_per_day: "Fees of all keys per day, stroops",
+  max_sponsored_stroops_per_key_per_day: "Fees of a key per UTC day",
+  max_global_sponsored_stroops_per_day: "Fees of all keys per UTC day",
   max_pending_settlements: "Open settlements",
-  verify_per_second: "Verify requests per caller and second",
-  settle_per_second: "Settle requests per caller and second"
+  verify_per_second: "Verify requests of a caller per second",
+  settle_per_second: "Settle requests of a caller per second"
 }
+
+const isFee = (name: string): boolean => name.includes("stroops")
+
+/** Fees in XLM. A rate of zero is unlimited. */
+const shownValue = ({ name, value }: Limit): string =>
+  isFee(name) ? stroops(value) : name.endsWith("per_second") && value === "0" ? "Unlimited" : count(value)
 
 const Change = (props: { readonly of: Limit; readonly mayMove: boolean; readonly done: () => void }): VNode<any> => {
   const { name, principal, value } = props.of
@@ -43,7 +49,7 @@ const Change = (props: { readonly of: Limit; readonly mayMove: boolean; readonly
       h(
         "label",
         null,
-        "Value (empty: the setting's) ",
+        isFee(name) ? "Value in stroops (empty: the setting) " : "Value (empty: the setting) ",
         h("input", { name: "value", inputMode: "numeric", pattern: "\\d{1,18}", defaultValue: value })
       )
     ),
@@ -79,8 +85,8 @@ export const LimitsPanel = (props: {
         card: "first",
         cell: ({ name, principal }) => `${words[name] ?? name}${principal === null ? "" : `, ${principal}`}`
       },
-      { head: "Value", cell: ({ value }) => count(value) },
-      { head: "Set by", cell: ({ is_set }) => (is_set ? "an operator" : "the settings") },
+      { head: "Value", card: "under", cell: shownValue },
+      { head: "Set by", card: "aside", cell: ({ is_set }) => (is_set ? "An operator" : "The settings") },
       { head: "Change", card: "last", cell: (one) => h(Change, { of: one, mayMove: props.mayMove, done: props.done }) }
     ]
   })

@@ -1,7 +1,8 @@
 // "Why am I not listed?": observations and decisions for a URL, and the steps that would raise its listing's grade.
 import { h, type VNode } from "preact"
 import { useAsked } from "./ask.ts"
-import { count } from "./format.ts"
+import { address, count } from "./format.ts"
+import { bareUrl, nameOf } from "./listings.ts"
 import { Moment, Notice, Panel, Shown, State, written } from "./parts.ts"
 import { amend, payeePageOf, usePlace, useTyped } from "./place.ts"
 import { reasonText } from "./reasons.ts"
@@ -45,7 +46,7 @@ const adviceOf = ({ ownership, raisedBy, status, verification }: Listing): Reado
     ? []
     : [
         "Let your origin name the account that is paid: answer 402 with these terms, or serve /.well-known/x402. " +
-          "Until then another's payment could have declared it."
+          "Until then, a payment of someone else may have declared it."
       ]),
   ...(raisedBy === undefined || raisedBy.startsWith("nothing") ? [] : [`To raise its grade: ${raisedBy}.`]),
   ...(status === "stale" ? ["Take another payment: a stale listing is left out."] : []),
@@ -57,7 +58,8 @@ const ListingShown = ({ of }: { readonly of: Listing }): VNode<any> => {
   return h(
     "li",
     { class: "item" },
-    h("h3", null, written(of.toolName ?? of.resource)),
+    h("h3", null, written(nameOf(of))),
+    nameOf(of) === bareUrl(of.resource) ? null : h("div", { class: "url" }, written(address(of.resource))),
     h(
       "div",
       { class: "row" },
@@ -91,13 +93,13 @@ export const Observations = ({ items }: { readonly items: ReadonlyArray<Observed
     empty: "No observations.",
     cards: true,
     columns: [
-      { head: "Resource", card: "first", cell: ({ resource }) => written(resource) },
+      { head: "Resource", card: "first", cell: ({ resource }) => written(bareUrl(resource)) },
       { head: "Decision", card: "last", cell: ({ decision }) => h(State, { word: decision }) },
-      { head: "Reason", cell: ({ reason }) => (reason === undefined ? "–" : reasonText(reason)) },
+      { head: "Reason", card: "under", cell: ({ reason }) => (reason === undefined ? "–" : reasonText(reason)) },
       { head: "Stage", cell: ({ stage }) => stageText(stage) },
       { head: "Recipient", cell: ({ payTo }) => h(Thing, { kind: "account", id: payTo, href: payeePageOf(payTo) }) },
       { head: "Times", numeric: true, cell: ({ times }) => count(times) },
-      { head: "Last", cell: ({ lastAt }) => h(Moment, { at: lastAt }) }
+      { head: "Last", card: "aside", cell: ({ lastAt }) => h(Moment, { at: lastAt }) }
     ]
   })
 

@@ -91,10 +91,11 @@ export const LiveView = (): VNode<any> => {
             h(Reason, { word: error_reason ?? undefined, isShort: true })
           ]
         },
-        { head: "Payer", cell: ({ payer }) => h(Thing, { kind: "account", id: payer }) },
+        { head: "Payer", card: "under", cell: ({ payer }) => h(Thing, { kind: "account", id: payer }) },
         { head: "Recipient", isSpare: true, cell: ({ pay_to }) => h(Thing, { kind: "account", id: pay_to }) },
         {
           head: "Time",
+          card: "aside",
           cell: ({ recorded_at, transaction_hash }) =>
             h(
               "a",
@@ -103,7 +104,7 @@ export const LiveView = (): VNode<any> => {
             )
         },
         { head: "Duration", numeric: true, cell: took },
-        { head: "Fee", numeric: true, isWide: true, cell: feeOf },
+        { head: "Fee", numeric: true, isMiddle: true, cell: feeOf },
         {
           head: "Transaction",
           isMiddle: true,

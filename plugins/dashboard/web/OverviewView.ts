@@ -8,13 +8,14 @@ import { Bars } from "./Bars.ts"
 import { CapacityPanel } from "./CapacityPanel.ts"
 import { type Choices, Select } from "./FilterBar.ts"
 import { ranges, spanOf } from "./filters.ts"
-import { address, count, counted, duration, percent, rounded } from "./format.ts"
+import { count, counted, duration, percent, rounded } from "./format.ts"
 import { type Figure, Figures, Moment, Panel, SaveCsv, SettlementState, Shown, written } from "./parts.ts"
 import { amend, hrefOf, pageOf, usePlace } from "./place.ts"
 import { Change, endedOf, PulseChart, Spark, Volume } from "./PulseChart.ts"
 import { reasonLabel, reasonText } from "./reasons.ts"
 import type { Cataloged, FacilitatorStatus, Listed, Missed, Overview, Pulse, Refusals, Sums } from "./reports.ts"
 import type { Session } from "./session.ts"
+import { titleOf } from "./ResourceView.ts"
 import { listHref } from "./SettlementsView.ts"
 import { Table } from "./Table.ts"
 import { Thing } from "./things.ts"
@@ -147,7 +148,7 @@ const HealthPanel = (props: {
             {
               label: "Settlement time, p50",
               value: seconds(status.pace.p50_ms),
-              note: `${counted(status.pace.over, "settlement")} since ${status.pace.since.slice(0, 10)}`
+              note: `${counted(status.pace.over, "settlement")} in 30 days`
             },
             { label: "Settlement time, p95", value: seconds(status.pace.p95_ms) },
             ...openFigures(status)
@@ -187,18 +188,18 @@ const NewListings = (): VNode<any> =>
           {
             head: "Newest listing",
             card: "first",
-            cell: (row) =>
-              h(
-                "a",
-                { href: pageOf("resource", row.id) },
-                written(row.tool_name ?? row.service_name ?? address(row.resource).replace(/^https?:\/\//, ""))
-              )
+            cell: (row) => h("a", { href: pageOf("resource", row.id) }, written(titleOf(row)))
           },
           {
             head: "Seller",
+            card: "under",
             cell: ({ pay_tos }) => (pay_tos?.[0] === undefined ? "–" : h(Thing, { kind: "account", id: pay_tos[0] }))
           },
-          { head: "Listed", cell: ({ created_at, updated_at }) => h(Moment, { at: created_at ?? updated_at }) }
+          {
+            head: "Listed",
+            card: "aside",
+            cell: ({ created_at, updated_at }) => h(Moment, { at: created_at ?? updated_at })
+          }
         ]
       })
   })

@@ -4,7 +4,8 @@ import { h, type VNode } from "preact"
 import { type Asked, useAsked } from "./ask.ts"
 import { Select } from "./FilterBar.ts"
 import { states } from "./filters.ts"
-import { address, amount, count } from "./format.ts"
+import { amount, count } from "./format.ts"
+import { bareUrl } from "./listings.ts"
 import { type Explained, ListingsShown, Observations } from "./ListingView.ts"
 import { Figures, Moment, Notice, Panel, SaveCsv, SettlementState, Shown, written } from "./parts.ts"
 import { amend, usePlace } from "./place.ts"
@@ -66,9 +67,17 @@ const SalesTable = (props: { readonly rows: ReadonlyArray<Settlement>; readonly 
         ]
       },
       { head: "Payer", cell: ({ payer }) => h(Thing, { kind: "account", id: payer, href: null }) },
-      { head: "Resource", cell: ({ resource_url }) => (resource_url === null ? "–" : written(address(resource_url))) },
-      { head: "Time", cell: ({ occurred_at }) => h(Moment, { at: occurred_at }) },
-      { head: "Transaction", cell: (row) => h(Thing, { kind: "settlement", id: row.transaction_hash, href: null }) }
+      {
+        head: "Resource",
+        card: "under",
+        cell: ({ resource_url }) => (resource_url === null ? "–" : written(bareUrl(resource_url)))
+      },
+      { head: "Time", card: "aside", cell: ({ occurred_at }) => h(Moment, { at: occurred_at }) },
+      {
+        head: "Transaction",
+        card: "rest",
+        cell: (row) => h(Thing, { kind: "settlement", id: row.transaction_hash, href: null })
+      }
     ]
   })
 

@@ -49,7 +49,7 @@ const columnsOf = (role: "buyers" | "sellers", whole: string): ReadonlyArray<Col
   },
   { head: "Volume", numeric: true, card: "last", cell: (row) => h(Amount, { units: row.total_amount, of: row }) },
   { head: "Share", isSpare: true, cell: (row) => h(Share, { of: row.total_amount, whole }) },
-  { head: "Settlements", numeric: true, cell: ({ tx_count }) => count(tx_count) },
+  { head: "Settlements", numeric: true, card: "under", cell: ({ tx_count }) => count(tx_count) },
   {
     head: "Success rate",
     numeric: true,
@@ -61,7 +61,7 @@ const columnsOf = (role: "buyers" | "sellers", whole: string): ReadonlyArray<Col
     numeric: true,
     cell: (row) => count(row.unique_counterparties)
   },
-  { head: "Last payment", cell: ({ latest_activity }) => h(Moment, { at: latest_activity }) }
+  { head: "Last payment", card: "aside", cell: ({ latest_activity }) => h(Moment, { at: latest_activity }) }
 ]
 
 const Board = (props: { readonly role: "buyers" | "sellers"; readonly query: URLSearchParams }): VNode<any> => {

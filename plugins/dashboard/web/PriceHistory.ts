@@ -44,9 +44,9 @@ export const Prices = (props: { readonly of: History; readonly assets: ReadonlyA
       cards: true,
       columns: [
         { head: "Price", card: "first", cell: (price) => priceOf(price, props.assets) },
-        { head: "From", cell: ({ from }) => h(Moment, { at: from }) },
-        { head: "Until", card: "last", cell: ({ until }) => (until === null ? "now" : h(Moment, { at: until })) },
-        { head: "Method", cell: ({ method }) => method ?? "–" },
+        { head: "From", card: "under", cell: ({ from }) => h(Moment, { at: from }) },
+        { head: "Until", card: "last", cell: ({ until }) => (until === null ? "Now" : h(Moment, { at: until })) },
+        { head: "Method", card: "aside", cell: ({ method }) => method ?? "–" },
         { head: "Recipient", cell: ({ payTo }) => h(Thing, { kind: "account", id: payTo, href: payeePageOf(payTo) }) }
       ]
     }),

@@ -127,12 +127,21 @@ const zoomTo = (from: number, to: number): void =>
 
 const zoomDay = (at: string): void => zoomTo(Date.parse(at), Date.parse(at) + dayMillis)
 
+/** Buckets that a chart has at least. */
+const bucketsMin = 6
+
+/** Without the buckets before the first record: a young facilitator's chart begins with its own age. */
+const sinceFirst = (of: Pulse): Pulse => {
+  const first = of.series.findIndex(({ recorded }) => recorded)
+  return { ...of, series: of.series.slice(Math.max(0, Math.min(first, of.series.length - bucketsMin))) }
+}
+
 export const PulseChart = ({ of }: { readonly of: Pulse }): VNode<any> => {
   const [shown, show] = useState<Shown>("amount")
-  const { at, lines } = useMemo(
-    () => ({ at: of.series.map(({ at }) => Date.parse(at)), lines: linesOf(of, shown) }),
-    [of, shown]
-  )
+  const { at, lines } = useMemo(() => {
+    const plotted = sinceFirst(of)
+    return { at: plotted.series.map(({ at }) => Date.parse(at)), lines: linesOf(plotted, shown) }
+  }, [of, shown])
   const title = tabs.find(([value]) => value === shown)![1]
   const unit = shown === "amount" ? (of.asset_symbol ?? "atomic units") : "settlements"
   return h(

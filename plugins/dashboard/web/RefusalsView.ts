@@ -39,10 +39,11 @@ const columns: ReadonlyArray<Column<Refusal>> = [
   { head: "Operation", isSpare: true, cell: ({ operation }) => operations[operation] ?? operation },
   {
     head: "Key",
+    card: "under",
     cell: ({ principal }) => (principal === "none" ? "No listed key" : h(Thing, { kind: "key", id: principal }))
   },
-  { head: "Last refused", cell: ({ last_at }) => h(Moment, { at: last_at }) },
-  { head: "Newest", cell: (row) => h(Samples, { of: row }) }
+  { head: "Last refused", card: "aside", cell: ({ last_at }) => h(Moment, { at: last_at }) },
+  { head: "Newest", card: "rest", cell: (row) => h(Samples, { of: row }) }
 ]
 
 const operations: Readonly<Record<string, string>> = { verify: "Verify", settle: "Settle" }

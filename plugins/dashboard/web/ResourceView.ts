@@ -7,6 +7,7 @@ import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { type Decision, Decisions, stageText } from "./decisions.ts"
 import { address, amount, count, percent } from "./format.ts"
+import { nameOf } from "./listings.ts"
 import { type Child, Figures, Moment, Panel, Shown, State, written } from "./parts.ts"
 import { publicPageOf } from "./place.ts"
 import { priceOf } from "./prices.ts"
@@ -69,8 +70,9 @@ interface Used {
   readonly windows: Readonly<Record<string, Use>>
 }
 
+/** The name of a listing in a report. */
 export const titleOf = ({ resource, service_name, tool_name }: Cataloged): string =>
-  tool_name ?? service_name ?? address(resource)
+  nameOf({ resource, serviceName: service_name, toolName: tool_name })
 
 const windows = [
   ["24h", "24 hours"],
@@ -92,8 +94,8 @@ const UseTable = ({ of }: { readonly of: Used }): VNode<any> => {
     columns: [
       { head: "Last", card: "first", cell: ({ label }) => label },
       { head: "Volume", numeric: true, card: "last", cell: ({ use }) => amount(use.total_amount, use) },
-      { head: "Settlements", numeric: true, cell: ({ use }) => count(use.calls) },
-      { head: "Success rate", numeric: true, cell: ({ use }) => percent(use.successes, use.calls) },
+      { head: "Settlements", numeric: true, card: "under", cell: ({ use }) => count(use.calls) },
+      { head: "Success rate", numeric: true, card: "aside", cell: ({ use }) => percent(use.successes, use.calls) },
       { head: "Payers", numeric: true, cell: ({ use }) => count(use.unique_buyers) }
     ]
   })
@@ -170,7 +172,7 @@ const Moves = (props: { readonly of: History; readonly mayMove: boolean; readonl
 
 const optionColumns = (price: (option: Option) => string): ReadonlyArray<Column<Option>> => [
   { head: "Price", card: "first", cell: price },
-  { head: "From", cell: ({ first_seen_at }) => h(Moment, { at: first_seen_at }) },
+  { head: "From", card: "under", cell: ({ first_seen_at }) => h(Moment, { at: first_seen_at }) },
   {
     head: "Until",
     card: "last",
@@ -178,15 +180,16 @@ const optionColumns = (price: (option: Option) => string): ReadonlyArray<Column<
   },
   { head: "Method", cell: ({ operation }) => operation || "–" },
   { head: "Scheme", cell: ({ scheme }) => scheme },
-  { head: "Recipient", cell: ({ pay_to }) => account(pay_to) }
+  { head: "Recipient", card: "aside", cell: ({ pay_to }) => account(pay_to) }
 ]
 
 const versionColumns: ReadonlyArray<Column<Version>> = [
   { head: "Version", card: "first", cell: ({ version }) => count(version) },
-  { head: "Since", cell: ({ at }) => h(Moment, { at }) },
+  { head: "Since", card: "under", cell: ({ at }) => h(Moment, { at }) },
   { head: "Declared by", cell: ({ pay_to }) => account(pay_to) },
   {
     head: "Content",
+    card: "last",
     cell: ({ document }) =>
       h("details", null, h("summary", null, "Show"), h("pre", { tabIndex: 0 }, JSON.stringify(document, null, 2)))
   }
@@ -195,10 +198,10 @@ const versionColumns: ReadonlyArray<Column<Version>> = [
 const observationColumns: ReadonlyArray<Column<ListingObservation>> = [
   { head: "Decision", card: "first", cell: ({ decision }) => h(State, { word: decision }) },
   { head: "Reason", cell: ({ reason }) => (reason === null ? "–" : reasonText(reason)) },
-  { head: "Stage", cell: ({ stage }) => stageText(stage) },
+  { head: "Stage", card: "under", cell: ({ stage }) => stageText(stage) },
   { head: "Times", numeric: true, cell: ({ times }) => count(times) },
   { head: "Recipient", cell: ({ pay_to }) => account(pay_to) },
-  { head: "Last seen", cell: ({ last_at }) => h(Moment, { at: last_at }) }
+  { head: "Last seen", card: "aside", cell: ({ last_at }) => h(Moment, { at: last_at }) }
 ]
 
 const claimColumns: ReadonlyArray<Column<Claim>> = [
@@ -239,18 +242,15 @@ const Head = (props: { readonly of: History; readonly actions: Child }): VNode<a
       "div",
       { class: "row" },
       h("span", { class: "sum" }, written(titleOf(of))),
-      titleOf(of) === address(of.resource) ? h(Copy, { text: of.resource, noun: "URL" }) : null,
       h(State, { word: of.status }),
       h(State, { word: of.ownership })
     ),
-    titleOf(of) === address(of.resource)
-      ? null
-      : h(
-          "div",
-          { class: "row" },
-          h("span", { class: "url" }, written(address(of.resource))),
-          h(Copy, { text: of.resource, noun: "URL" })
-        ),
+    h(
+      "div",
+      { class: "row" },
+      h("span", { class: "url" }, written(address(of.resource))),
+      h(Copy, { text: of.resource, noun: "URL" })
+    ),
     of.status_reason === null ? null : h("p", { class: "quiet" }, written(reasonText(of.status_reason))),
     h(Figures, {
       items: [
@@ -295,7 +295,7 @@ export const ResourceView = (props: { readonly id: string; readonly mayMove: boo
           columns: optionColumns((one) => priceOf(one, assets))
         }),
         h(Part<Version>, { title: "Versions", rows: of.versions, columns: versionColumns }),
-        h(Part<Claim>, { title: "Ownership claims", rows: of.claims, columns: claimColumns }),
+        h(Part<Claim>, { title: "Claims of recipients", rows: of.claims, columns: claimColumns }),
         h(Part<ListingObservation>, { title: "Observations", rows: of.observations, columns: observationColumns }),
         h(SettlementList, { title: "Settlements", fixed: { resourceId: props.id }, leave: ["Resource"] })
       )

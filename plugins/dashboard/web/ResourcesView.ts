@@ -4,6 +4,7 @@ import { useAsked } from "./ask.ts"
 import { CursorList } from "./CursorList.ts"
 import { type Choosing, FilterBar } from "./FilterBar.ts"
 import { address, count } from "./format.ts"
+import { bareUrl, grades } from "./listings.ts"
 import { Moment, Panel, SaveCsv, Shown, State, written } from "./parts.ts"
 import { amend, pageOf, usePlace } from "./place.ts"
 import { reasonText } from "./reasons.ts"
@@ -21,7 +22,7 @@ export const listingColumns: ReadonlyArray<Column<Cataloged>> = [
     card: "first",
     cell: (row) => [
       h("a", { href: pageOf("resource", row.id) }, written(titleOf(row))),
-      titleOf(row) === address(row.resource) ? null : h("div", { class: "url" }, written(address(row.resource)))
+      titleOf(row) === bareUrl(row.resource) ? null : h("div", { class: "url" }, written(address(row.resource)))
     ]
   },
   {
@@ -34,22 +35,15 @@ export const listingColumns: ReadonlyArray<Column<Cataloged>> = [
         : h("div", { class: "quiet reason", title: status_reason }, reasonText(status_reason))
     ]
   },
-  { head: "Evidence", cell: ({ grade }) => grades[grade] ?? grade },
+  { head: "Terms", card: "under", cell: ({ grade }) => grades[grade] ?? grade },
   {
     head: "Recipient",
     cell: ({ pay_tos }) => (pay_tos?.[0] === undefined ? "–" : h(Thing, { kind: "account", id: pay_tos[0] }))
   },
-  { head: "Version", numeric: true, isWide: true, cell: ({ version }) => count(version) },
+  { head: "Version", numeric: true, isMiddle: true, cell: ({ version }) => count(version) },
   { head: "Listed", isMiddle: true, cell: ({ created_at, updated_at }) => h(Moment, { at: created_at ?? updated_at }) },
-  { head: "Last paid", cell: ({ last_seen_paid_at }) => h(Moment, { at: last_seen_paid_at }) }
+  { head: "Last paid", card: "aside", cell: ({ last_seen_paid_at }) => h(Moment, { at: last_seen_paid_at }) }
 ]
-
-/** The evidence for a listing, by its grade. */
-const grades: Readonly<Record<string, string>> = {
-  origin: "Origin confirms",
-  declared: "Seller declared",
-  claimed: "Claimed by a payment"
-}
 
 const choices: ReadonlyArray<Choosing> = [
   {
@@ -63,7 +57,7 @@ const choices: ReadonlyArray<Choosing> = [
       ["removed", "Removed"]
     ]
   },
-  { name: "grade", label: "Evidence", choices: [["", "Any evidence"], ...Object.entries(grades)] },
+  { name: "grade", label: "Terms", choices: [["", "Terms of any source"], ...Object.entries(grades)] },
   {
     name: "type",
     label: "Kind",
@@ -125,6 +119,7 @@ const Rejections = ({ query }: { readonly query: URLSearchParams }): VNode<any> 
             { head: "URL", card: "first", cell: ({ url }) => written(address(url)) },
             {
               head: "Reason",
+              card: "under",
               cell: ({ detail, reason }) => [
                 reason === null ? "–" : reasonText(reason),
                 detail === null ? null : h("div", { class: "quiet" }, written(detail))
@@ -132,7 +127,7 @@ const Rejections = ({ query }: { readonly query: URLSearchParams }): VNode<any> 
             },
             { head: "Recipient", cell: ({ pay_to }) => h(Thing, { kind: "account", id: pay_to }) },
             { head: "Times", numeric: true, cell: ({ times }) => count(times) },
-            { head: "Last seen", cell: ({ last_at }) => h(Moment, { at: last_at }) }
+            { head: "Last seen", card: "aside", cell: ({ last_at }) => h(Moment, { at: last_at }) }
           ]
         }),
         of.items.length === 0 ? null : h(Paging, { of, go })

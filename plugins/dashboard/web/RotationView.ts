@@ -7,7 +7,7 @@ import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { counted } from "./format.ts"
 import type { Rotations } from "./reports.ts"
-import { Notice, Panel, Shown } from "./parts.ts"
+import { Panel, Shown } from "./parts.ts"
 import { Thing } from "./things.ts"
 
 type Rotation = Rotations["items"][number]
@@ -80,20 +80,12 @@ export const RotationView = (props: {
     },
     h(Shown<Rotations>, {
       asked,
-      show: ({ items }) => [
-        props.mayMove
-          ? null
-          : h(
-              Notice,
-              { kind: "hint" },
-              "To rotate, sign in with an operator's key, or use the command line: keys rotate."
-            ),
+      show: ({ items }) =>
         h(
           "ul",
           { class: "list" },
           items.map((of) => h(Plan, { key: of.what, of, mayMove: props.mayMove, done: props.done }))
         )
-      ]
     })
   )
 }

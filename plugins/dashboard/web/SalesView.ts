@@ -66,10 +66,14 @@ export const SalesView = ({ assets }: { readonly assets: ReadonlyArray<AssetShow
           card: "last",
           cell: ({ errorReason, status }) => [h(SettlementState, { word: status }), h(Reason, { word: errorReason })]
         },
-        { head: "Payer", cell: ({ payer }) => h(Thing, { kind: "account", id: payer }) },
+        { head: "Payer", card: "under", cell: ({ payer }) => h(Thing, { kind: "account", id: payer }) },
         { head: "Recipient", cell: ({ payTo }) => h(Thing, { kind: "account", id: payTo }) },
-        { head: "Time", cell: ({ recordedAt }) => h(Moment, { at: recordedAt }) },
-        { head: "Transaction", cell: ({ transaction }) => h(Thing, { kind: "settlement", id: transaction }) }
+        { head: "Time", card: "aside", cell: ({ recordedAt }) => h(Moment, { at: recordedAt }) },
+        {
+          head: "Transaction",
+          card: "rest",
+          cell: ({ transaction }) => h(Thing, { kind: "settlement", id: transaction })
+        }
       ]
     })
   )

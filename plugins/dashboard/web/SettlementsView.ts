@@ -4,7 +4,8 @@ import { h, type VNode } from "preact"
 import { useFacts } from "./about.ts"
 import { CursorList } from "./CursorList.ts"
 import { Filters, routeQuery } from "./filters.ts"
-import { address, count } from "./format.ts"
+import { count } from "./format.ts"
+import { bareUrl } from "./listings.ts"
 import { Moment, SettlementState } from "./parts.ts"
 import { hrefOf, pageOf, usePlace } from "./place.ts"
 import { Reason } from "./reasons.ts"
@@ -13,7 +14,7 @@ import { Amount, type Column } from "./Table.ts"
 import { Thing } from "./things.ts"
 
 /** `leave` lists the columns that are redundant on a page about one account, asset or listing. */
-export const settlementColumns = (leave: ReadonlyArray<string> = []): ReadonlyArray<Column<Settlement>> =>
+const settlementColumns = (leave: ReadonlyArray<string> = []): ReadonlyArray<Column<Settlement>> =>
   columns.filter(({ head }) => !leave.includes(head))
 
 /** A phone's card leaves out this line. */
@@ -37,30 +38,33 @@ const columns: ReadonlyArray<Column<Settlement>> = [
   },
   {
     head: "Payer",
+    card: "under",
     cell: ({ payer }) => h(Thing, { kind: "account", id: payer })
   },
   { head: "Recipient", isSpare: true, cell: ({ pay_to }) => h(Thing, { kind: "account", id: pay_to }) },
   {
     head: "Resource",
+    card: "under",
     cell: ({ resource_id, resource_url }) =>
       resource_url === null
         ? absent
         : resource_id === null
-          ? h("span", { class: "clip", title: resource_url }, address(resource_url).replace(/^https?:\/\//, ""))
+          ? h("span", { class: "clip", title: resource_url }, bareUrl(resource_url))
           : h(Thing, {
               kind: "resource",
               id: resource_id,
-              text: address(resource_url).replace(/^https?:\/\//, ""),
+              text: bareUrl(resource_url),
               copies: resource_url
             })
   },
   {
     head: "Key",
-    isWide: true,
+    isMiddle: true,
     cell: ({ key }) => (key == null ? absent : h(Thing, { kind: "key", id: key }))
   },
   {
     head: "Time",
+    card: "aside",
     cell: ({ occurred_at, transaction_hash }) =>
       h(
         "a",
@@ -71,8 +75,6 @@ const columns: ReadonlyArray<Column<Settlement>> = [
   {
     head: "Transaction",
     isMiddle: true,
-    // The cell with the time links to the settlement.
-    card: "none",
     cell: ({ transaction_hash }) => h(Thing, { kind: "settlement", id: transaction_hash })
   }
 ]

@@ -11,7 +11,7 @@ import { WaitingDeliveries } from "./DeliveriesView.ts"
 import { amount, count, counted, duration, percent, roundedStroops, stroops } from "./format.ts"
 import { isTransaction } from "./identifiers.ts"
 import { RotationView } from "./RotationView.ts"
-import { Exactly, Figures, Moment, Panel, SaveCsv, SettlementState, Shown, State, written } from "./parts.ts"
+import { Exactly, Figures, Moment, Notice, Panel, SaveCsv, SettlementState, Shown, State, written } from "./parts.ts"
 import type { ActorShown, ChannelShown, FacilitatorStatus, Moves, WithoutEnd } from "./reports.ts"
 import { Amount, Table } from "./Table.ts"
 import { keyName, Thing } from "./things.ts"
@@ -34,7 +34,7 @@ export const StatusFigures = ({ of }: { readonly of: FacilitatorStatus }): VNode
       {
         label: "Settlement time, p50",
         value: seconds(pace.p50_ms),
-        note: `of ${counted(pace.over, "settlement")} since ${pace.since.slice(0, 10)}`
+        note: `${counted(pace.over, "settlement")} in 30 days`
       },
       { label: "Settlement time, p95", value: seconds(pace.p95_ms) },
       { label: "Fees today", value: stroops(fees.charged_stroops), note: `${stroops(fees.reserved_stroops)} reserved` },
@@ -74,12 +74,12 @@ const WithoutEndTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any>
     empty: "Every settlement has ended.",
     cards: true,
     columns: [
-      { head: "Age", cell: ({ age_seconds }) => duration(age_seconds) },
+      { head: "Age", card: "aside", cell: ({ age_seconds }) => duration(age_seconds) },
       { head: "State", card: "last", cell: ({ state }) => h(SettlementState, { word: state }) },
       { head: "Amount", numeric: true, card: "first", cell: (row) => h(Amount, { units: row.amount, of: row }) },
-      { head: "Key", cell: ({ principal }) => h(Thing, { kind: "key", id: principal }) },
+      { head: "Key", card: "under", cell: ({ principal }) => h(Thing, { kind: "key", id: principal }) },
       { head: "Expires at ledger", numeric: true, cell: ({ expires_ledger }) => String(expires_ledger) },
-      { head: "Transaction", cell: (row) => h(Thing, { kind: "settlement", id: row.transaction_hash }) }
+      { head: "Transaction", card: "rest", cell: (row) => h(Thing, { kind: "settlement", id: row.transaction_hash }) }
     ]
   })
 
@@ -112,11 +112,11 @@ const BudgetTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
 
 const uses: Readonly<Record<string, string>> = { idle: "Idle", leased: "Leased" }
 
-const ChannelTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
+const ChannelTable = (props: { readonly label: string; readonly rows: ReadonlyArray<ChannelShown> }): VNode<any> =>
   h(Table<ChannelShown>, {
-    label: "Channels",
+    label: props.label,
     cards: true,
-    rows: of.channels,
+    rows: props.rows,
     keyOf: ({ address }) => address,
     empty: "No channels yet. They are created while the sponsor has the balance for them.",
     columns: [
@@ -125,11 +125,39 @@ const ChannelTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
       { head: "State", card: "last", cell: ({ state }) => h(State, { word: state }) },
       {
         head: "Use",
+        card: "under",
         cell: ({ use }) => (use.length === 36 ? h(Thing, { kind: "settlement", id: use }) : (uses[use] ?? use))
       },
-      { head: "In use by this replica", cell: ({ claimed }) => (claimed ? "Yes" : "No") }
+      {
+        head: "Reserved by",
+        card: "aside",
+        cell: ({ claimed }) => (claimed ? "This replica" : "No replica, or another")
+      }
     ]
   })
+
+/** Channels that are all alike need one line. A channel that is not ready is shown. */
+const Channels = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> => {
+  const isReady = ({ state }: ChannelShown): boolean => state === "ready"
+  const ready = of.channels.filter(isReady)
+  const busy = ready.filter(({ use }) => use !== "idle")
+  if (of.channels.length === 0) return h(ChannelTable, { label: "Channels", rows: [] })
+  const others = of.channels.filter((one) => !isReady(one))
+  return h(
+    "div",
+    null,
+    others.length === 0 ? null : h(ChannelTable, { label: "Channels that are not ready", rows: others }),
+    h("p", null, `${counted(ready.length, "channel")} ready, ${count(busy.length)} in use.`),
+    ready.length === 0
+      ? null
+      : h(
+          "details",
+          null,
+          h("summary", null, `Ready channels (${count(ready.length)})`),
+          h(ChannelTable, { label: "Channels", rows: ready })
+        )
+  )
+}
 
 const moveWords: Readonly<Record<string, string>> = {
   "give-up": "Give up a settlement",
@@ -159,7 +187,7 @@ const Audit = ({ refresh }: { readonly refresh: number }): VNode<any> =>
         rows: items,
         keyOf: ({ id }) => id,
         cards: true,
-        empty: "No actions yet. What operators do here or on the command line is kept with its reason.",
+        empty: "No actions yet. Each action on this page or the command line is recorded here with its reason.",
         columns: [
           { head: "When", card: "last", cell: ({ at }) => h(Moment, { at }) },
           { head: "Operator", cell: ({ by, via }) => `${by}, ${via}` },
@@ -167,10 +195,14 @@ const Audit = ({ refresh }: { readonly refresh: number }): VNode<any> =>
           {
             head: "Subject",
             cell: ({ subject }) =>
-              isTransaction(subject) ? h(Thing, { kind: "settlement", id: subject }) : h("code", null, subject)
+              isTransaction(subject)
+                ? h(Thing, { kind: "settlement", id: subject })
+                : h("code", { class: "subject" }, subject)
           },
-          { head: "Before", cell: ({ before }) => (before === null ? "" : written(before)) },
-          { head: "After", cell: ({ after }) => (after === null ? "" : written(after)) },
+          {
+            head: "Change",
+            cell: ({ after, before }) => [written(before ?? "–"), " → ", written(after ?? "–")]
+          },
           { head: "Reason", cell: ({ note }) => written(note) },
           { head: "Outcome", cell: ({ outcome }) => outcomeWords[outcome] ?? outcome }
         ]
@@ -293,6 +325,17 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
       return h(
         "div",
         { class: "grid" },
+        mayMove
+          ? null
+          : h(
+              "div",
+              { class: "wide-grid" },
+              h(
+                Notice,
+                { kind: "hint" },
+                "The actions of this view require an operator's key: sign in with one, or use the command line."
+              )
+            ),
         // Problems come first.
         isAllWell(of) ? null : parts,
         of.without_end.length === 0 ? null : open,
@@ -306,9 +349,6 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
           h(StatusFigures, { of })
         ),
         of.without_end.length === 0 ? open : null,
-        h(Panel, { title: "Fees by caller today", wide: true }, h(BudgetTable, { of })),
-        h(Panel, { title: "Books by month", wide: true }, h(BooksPanel, {})),
-        h(Panel, { title: "Limits", wide: true }, h(LimitsPanel, { of, mayMove, done })),
         h(
           Panel,
           {
@@ -316,8 +356,11 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
             wide: true,
             actions: h(Resize, { of, mayMove, done })
           },
-          h(ChannelTable, { of })
+          h(Channels, { of })
         ),
+        h(Panel, { title: "Fees by caller today", wide: true }, h(BudgetTable, { of })),
+        h(Panel, { title: "Limits", wide: true }, h(LimitsPanel, { of, mayMove, done })),
+        h(Panel, { title: "Books by month", wide: true }, h(BooksPanel, {})),
         h(BatchView, {}),
         h(WaitingDeliveries, {}),
         h(RotationView, { mayMove, refresh: read, done }),
@@ -329,7 +372,7 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
             wide: true,
             actions: h(SaveCsv, { name: "operator actions", path: "/dashboard/v1/moves" })
           },
-          h(Audit, { refresh: read })
+          h("div", { class: "acts" }, h(Audit, { refresh: read }))
         )
       )
     }

@@ -9,20 +9,20 @@ export interface Column<Row> {
   readonly head: string
   readonly cell: (row: Row) => Child
   readonly numeric?: boolean
-  /** Position in a card: start or end of the first line. By default a line with its label. */
-  readonly card?: "first" | "last" | "none"
-  /** Hidden if the page is narrower than a desktop. */
-  readonly isWide?: boolean
+  /**
+   * Position in a phone's card: start or end of the first line, or of the second one (`under`, `aside`). If a table has
+   * a second line, only columns with `rest` get further lines. Otherwise each column is a line with its label.
+   */
+  readonly card?: "first" | "last" | "under" | "aside" | "rest"
   /** Hidden at tablet width and below. */
   readonly isMiddle?: boolean
   /** Hidden at tablet width, but shown in a phone's card. */
   readonly isSpare?: boolean
 }
 
-const classOf = <Row>({ card, isMiddle, isSpare, isWide, numeric }: Column<Row>): string | undefined =>
+const classOf = <Row>({ card, isMiddle, isSpare, numeric }: Column<Row>): string | undefined =>
   [
     ...(numeric === true ? ["numeric"] : []),
-    ...(isWide === true ? ["wide-only"] : []),
     ...(isMiddle === true ? ["middle-only"] : []),
     ...(isSpare === true ? ["spare"] : []),
     ...(card === undefined ? [] : [`card-${card}`])
@@ -49,10 +49,11 @@ export const Table = <Row>(props: {
   readonly cards?: boolean
 }): VNode<any> => {
   if (props.rows.length === 0) return h("p", { class: "empty" }, props.empty)
+  const isShort = props.columns.some(({ card }) => card === "under")
   return h(
     "div",
     {
-      class: props.cards === true ? "scroll cards" : "scroll",
+      class: ["scroll", ...(props.cards === true ? ["cards"] : []), ...(isShort ? ["short"] : [])].join(" "),
       tabIndex: 0,
       role: "region",
       "aria-label": `${props.label}, table`

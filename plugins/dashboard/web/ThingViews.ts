@@ -4,7 +4,8 @@ import { useFacts } from "./about.ts"
 import { useAsked } from "./ask.ts"
 import { Meter } from "./Bars.ts"
 import { CursorList } from "./CursorList.ts"
-import { address, amount, count, counted, type Denomination, percent, stroops } from "./format.ts"
+import { amount, count, counted, type Denomination, percent, stroops } from "./format.ts"
+import { bareUrl } from "./listings.ts"
 import { type Child, Figures, Moment, Panel, Shown, State, written } from "./parts.ts"
 import { hrefOf, payeePageOf, usePlace } from "./place.ts"
 import type {
@@ -88,7 +89,7 @@ const Side = (props: { readonly id: string; readonly role: "buyer" | "seller" })
               card: "last",
               cell: (row) => h(Amount, { units: row.total_amount, of: row })
             },
-            { head: "Settlements", numeric: true, cell: ({ tx_count }) => count(tx_count) }
+            { head: "Settlements", numeric: true, card: "under", cell: ({ tx_count }) => count(tx_count) }
           ]
         })
       : null
@@ -115,24 +116,24 @@ const Selling = ({ id }: { readonly id: string }): VNode<any> | null => {
           card: "first",
           cell: (row) =>
             row.resource_id === null
-              ? written(address(row.resource_url))
+              ? written(bareUrl(row.resource_url))
               : h(Thing, {
                   kind: "resource",
                   id: row.resource_id,
-                  text: address(row.resource_url),
+                  text: bareUrl(row.resource_url),
                   copies: row.resource_url
                 })
         },
         { head: "Volume", numeric: true, card: "last", cell: (row) => h(Amount, { units: row.amount, of: row }) },
-        { head: "Settled", numeric: true, cell: (row) => count(row.settled) },
-        { head: "Success rate", numeric: true, cell: (row) => percent(row.settled, row.settlements) }
+        { head: "Settled", numeric: true, card: "under", cell: (row) => count(row.settled) },
+        { head: "Success rate", numeric: true, card: "aside", cell: (row) => percent(row.settled, row.settlements) }
       ]
     }),
     h(
       "p",
       { class: "quiet" },
       `Organic share of the newest ${counted(over, "settlement")}: ${percent(organic, settled)}. `,
-      "Organic is what accounts pay that it had not paid before."
+      "A payment is organic if this account had not paid its payer before."
     )
   )
 }

@@ -36,7 +36,7 @@ const Sentence = ({ of }: { readonly of: Decision }): VNode<any> =>
     null,
     h("span", { class: "quiet" }, h(Moment, { at: of.at }), "  "),
     `It ${decided[of.move] ?? `is now ${of.to}, by ${of.move.replaceAll("_", " ")}`}`,
-    of.by === "facilitator" ? "" : ` by ${of.by}`,
+    of.by === "facilitator" || of.by === "origin" ? "" : ` by ${of.by}`,
     of.reason === null || of.reason === ""
       ? "."
       : [" – ", sentenceOf(of.reason) ?? written(/^[a-z_]+$/.test(of.reason) ? `${reasonText(of.reason)}.` : of.reason)]

@@ -1,10 +1,9 @@
 // The operator's dashboard: one page. The URL fragment selects the view, so that views can be linked to and the
 // browser's back button works. If keys are required, the page begins with the sign-in.
-import { h, type VNode } from "preact"
-import { useEffect, useRef } from "preact/hooks"
+import { h, type VNode, type ComponentType } from "preact"
+import { useEffect, useRef, useState } from "preact/hooks"
 import { Find } from "./Find.ts"
 import { tabTitle } from "./format.ts"
-import { later } from "./later.ts"
 import { LiveView } from "./LiveView.ts"
 import { OverviewView } from "./OverviewView.ts"
 import { Bar, draw, Foot } from "./parts.ts"
@@ -15,6 +14,28 @@ import { type Session, SignIn, useSession, SignedInAs } from "./session.ts"
 import { keyName } from "./things.ts"
 import { SettlementsView } from "./SettlementsView.ts"
 import { RecordView, SettlementView } from "./SettlementView.ts"
+
+/** A component that shows a message until `load` has resolved. */
+const later = <Props extends object>(load: () => Promise<ComponentType<Props>>) => {
+  let loaded: ComponentType<Props> | undefined
+  return (props: Props): VNode<any> => {
+    const [state, setState] = useState<"loading" | "loaded" | "failed">("loading")
+    useEffect(() => {
+      if (loaded !== undefined) return
+      load().then(
+        (view) => {
+          loaded = view
+          setState("loaded")
+        },
+        () => setState("failed")
+      )
+    }, [])
+    if (loaded !== undefined) return h(loaded, props)
+    return state === "failed"
+      ? h("p", { role: "alert" }, "This view could not be loaded. Reload the page.")
+      : h("p", { class: "quiet" }, "Loading…")
+  }
+}
 
 // Views other than the first ones of a visit.
 const AccountView = later(async () => (await import("./ThingViews.ts")).AccountView)

@@ -6,6 +6,7 @@ import { type Facts, useFacts } from "./about.ts"
 import { useAsked } from "./ask.ts"
 import { Find } from "./Find.ts"
 import { address, count, percent, tabTitle } from "./format.ts"
+import { nameOf } from "./listings.ts"
 import { Bar, type Child, draw, Figures, Foot, Moment, Panel, Shown, State, written } from "./parts.ts"
 import { payeePageOf, publicPageOf } from "./place.ts"
 import { Prices } from "./PriceHistory.ts"
@@ -39,8 +40,6 @@ interface Resource {
   readonly uptime?: number
   readonly lastSettledAt?: string
 }
-
-const titleOf = ({ resource, serviceName, toolName }: Resource): string => toolName ?? serviceName ?? address(resource)
 
 const badgeKinds = [
   ["listing", "Verified listing"],
@@ -127,7 +126,7 @@ const ResourceShown = (props: { readonly of: Resource; readonly query: URLSearch
           },
           {
             label: "Owner",
-            value: of.ownership === "proven" ? "Confirmed" : "Not confirmed",
+            value: of.ownership === "proven" ? "Confirmed" : "Unconfirmed",
             note:
               of.ownership === "proven"
                 ? "its origin names the recipient"
@@ -168,7 +167,7 @@ const ResourcePage = ({ query }: { readonly query: URLSearchParams }): VNode<any
       const of = (
         typeof (body as Resource).resource === "string" ? body : (body as { resource: Resource }).resource
       ) as Resource
-      return h(Titled, { title: written(titleOf(of)) }, h(ResourceShown, { of, query: historyQuery(query) }))
+      return h(Titled, { title: written(nameOf(of)) }, h(ResourceShown, { of, query: historyQuery(query) }))
     }
   })
 }
@@ -214,15 +213,21 @@ const PayeePage = ({ account }: { readonly account: string }): VNode<any> => {
                 {
                   head: "Resource",
                   card: "first",
-                  cell: (one) => h("a", { href: publicPageOf(one) }, written(titleOf(one)))
+                  cell: (one) => h("a", { href: publicPageOf(one) }, written(nameOf(one)))
                 },
                 {
                   head: "Price",
+                  card: "under",
                   numeric: true,
                   cell: ({ accepts }) => (accepts[0] === undefined ? "–" : priceOf(accepts[0], facts?.assets ?? []))
                 },
                 { head: "State", card: "last", cell: ({ status }) => h(State, { word: status }) },
-                { head: "Settled in 30 days", numeric: true, cell: ({ settlements }) => count(settlements ?? 0) },
+                {
+                  head: "Settled in 30 days",
+                  card: "aside",
+                  numeric: true,
+                  cell: ({ settlements }) => count(settlements ?? 0)
+                },
                 {
                   head: "Uptime",
                   numeric: true,

@@ -4,10 +4,12 @@
 // facilitator, or of a seller, the reader pastes the DID document too.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
-import { checkKept, issuerOf, openDelivery, outcomeOf, readKept } from "../../../examples/receipts/check.mjs"
+import { checkAge, checkKept, issuerOf, openDelivery, outcomeOf, readKept } from "../../../examples/receipts/check.mjs"
 import { ask, useAsked } from "./ask.ts"
+import { Find } from "./Find.ts"
 import { count, stroops } from "./format.ts"
 import { Bar, type Child, draw, Foot, Moment, Notice, Panel, written } from "./parts.ts"
+import { useSession } from "./session.ts"
 
 /** Maximum characters of a pasted text. A receipt with its proof has a few thousand. */
 const textMax = 100_000
@@ -18,10 +20,12 @@ interface Pasted {
   readonly sellerDid: string
 }
 
+type Claim = string | number | Readonly<Record<string, string>>
+
 interface Verdict {
   readonly outcome: string
   readonly checks: ReadonlyArray<string>
-  readonly claims: Readonly<Record<string, string | number>>
+  readonly claims: Readonly<Record<string, Claim>>
 }
 
 type Shown = { readonly state: "none" | "busy" } | { readonly state: "refused"; readonly why: string } | Checked
@@ -32,10 +36,10 @@ interface Checked {
 
 const explained: Readonly<Record<string, string>> = {
   COMPLETE: "paid, and delivered: both sides signed for the same transaction",
-  UNLINKED: "paid, and something was delivered; the seller's receipt names no transaction",
-  PAYMENT_ONLY: "paid; there is no receipt of the seller that was checked",
-  DELIVERY_ONLY: "delivered; there is no receipt of the payment",
-  MISMATCH: "the seller's receipt is of another payment"
+  UNLINKED: "paid; the seller's receipt names no transaction",
+  PAYMENT_ONLY: "paid; no receipt of the seller was checked",
+  DELIVERY_ONLY: "delivered; no receipt of the payment was given",
+  MISMATCH: "the seller's receipt belongs to another payment"
 }
 
 /** The issuer's DID document: pasted, or this facilitator's own. */
@@ -43,16 +47,20 @@ const documentOf = async (issuer: string, pasted: string): Promise<any> => {
   if (pasted.trim() !== "") return JSON.parse(pasted)
   const own = await ask<any>("/.well-known/did.json")
   if (own.state === "failed" || own.body.id !== issuer)
-    throw new Error(`the receipt is of ${issuer}: paste the did.json that its host serves`)
+    throw new Error(
+      `${issuer} signed this receipt: paste the did.json of that host below "Receipt of another facilitator"`
+    )
   return own.body
 }
+
+const hashForm = /^(0x)?[0-9a-f]{64}$/i
 
 /** Replaces a transaction's hash with the facilitator's receipt of that transaction. */
 const receiptOf = async (text: string): Promise<string> => {
   const hash = text.trim().replace(/^0x/i, "").toLowerCase()
-  if (!/^[0-9a-f]{64}$/.test(hash)) return text.slice(0, textMax)
+  if (!hashForm.test(hash)) return text.slice(0, textMax)
   const answer = await ask<unknown>(`/receipts/${hash}?proof=1`)
-  if (answer.state === "failed") throw new Error(`this facilitator gives no receipt of ${hash}`)
+  if (answer.state === "failed") throw new Error(`this facilitator has no receipt for ${hash}`)
   return JSON.stringify(answer.body)
 }
 
@@ -68,13 +76,21 @@ const check = async ({ did, receipt, sellerDid }: Pasted): Promise<Verdict> => {
   if (kept.receipt === undefined) throw new Error("there is no receipt in this text")
   const issuer = issuerOf(kept.receipt)
   const { claims, key, proven } = await checkKept(kept, await documentOf(issuer, did))
+  const time = proven?.tree.time
+  // A receipt that the page has just read has a new checkpoint, unless the log is frozen.
+  if (proven !== undefined && hashForm.test(receipt.trim())) await checkAge(proven.tree)
+  const state = time === undefined ? [] : [`Its checkpoint is of ${new Date(time * 1_000).toISOString()}.`]
   const proof =
     proven === undefined
-      ? "No proof is with it: the answer of GET /receipts/HASH?proof=1 has one."
+      ? "It comes without a proof. GET /receipts/HASH?proof=1 returns one."
       : proven.place === undefined
         ? "Its leaf is in the log of a signed checkpoint."
-        : "Its leaf is in the log of a signed checkpoint, and no other is of this payment."
-  return { outcome: await outcomeOf(claims, delivery), checks: [`${key.id} signed it.`, proof, ...delivered], claims }
+        : "Its leaf is in the log of a signed checkpoint, and the log has no other leaf of this payment."
+  return {
+    outcome: await outcomeOf(claims, delivery),
+    checks: [`${key.id} signed it.`, proof, ...state, ...delivered],
+    claims
+  }
 }
 
 /** Labels of the claims, by their names in the receipt. */
@@ -90,6 +106,9 @@ const claimLabels: Readonly<Record<string, string>> = {
   asset: "Asset",
   amount: "Amount, in atomic units",
   scheme: "Scheme",
+  action: "Action",
+  channel: "Channel",
+  totals: "Claimed of channels, in atomic units",
   settlement: "Settlement id",
   attempts: "Attempts",
   fee: "Network fee",
@@ -98,12 +117,12 @@ const claimLabels: Readonly<Record<string, string>> = {
   identifierHash: "Hash of the payment identifier"
 }
 
-const shownClaim = (name: string, value: string | number): Child => {
+const shownClaim = (name: string, value: Claim): Child => {
   if (name === "closedAt" && /^[0-9]{1,10}$/.test(String(value)))
     return h(Moment, { at: new Date(Number(value) * 1_000).toISOString() })
   if (name === "fee" && /^[0-9]{1,18}$/.test(String(value))) return stroops(String(value))
   if (name === "amount" && /^[0-9]{1,39}$/.test(String(value))) return count(String(value))
-  return h("code", { class: "whole" }, String(value))
+  return h("code", { class: "whole" }, typeof value === "object" ? JSON.stringify(value) : String(value))
 }
 
 const Claims = ({ verdict: { checks, claims, outcome } }: { readonly verdict: Verdict }): VNode<any> =>
@@ -181,25 +200,28 @@ const Form = (props: { readonly onCheck: (pasted: Pasted) => void; readonly isBu
     event.preventDefault()
     props.onCheck(pasted)
   }
-  const labels: ReadonlyArray<readonly [keyof Pasted, string, number]> = [
-    ["receipt", "A hash, or a receipt: the JWS, an answer of /receipts or /settle, a PAYMENT-RESPONSE header", 6],
-    ["did", "did.json of its facilitator (empty: this one's)", 2],
-    ["sellerDid", "did.json of the seller, for its offer-receipt (optional)", 2]
-  ]
+  const field = (name: keyof Pasted, label: string, rows: number) =>
+    h(Field, { label, rows, value: pasted[name], onText: setting(name) })
   return h(
     Panel,
     { title: "Check a receipt", wide: true },
     h(
       "p",
       { class: "quiet" },
-      "A receipt is checked in this browser, and is sent nowhere; of a hash this facilitator is asked for its receipt."
+      "Paste a receipt or a transaction hash, or choose a file. This browser checks the receipt and sends it nowhere. ",
+      "For a hash, the page first reads the receipt from this facilitator."
     ),
     h("p", { class: "row" }, h(FileInput, { onText: setting("receipt") }), h(Sample, { onText: setting("receipt") })),
     h(
       "form",
       { class: "paper", onSubmit: submit },
-      labels.map(([name, label, rows]) =>
-        h(Field, { key: name, label, rows, value: pasted[name], onText: setting(name) })
+      field("receipt", "Transaction hash, or receipt: JWS, PAYMENT-RESPONSE header, answer of /settle or /receipts", 6),
+      h(
+        "details",
+        null,
+        h("summary", null, "Receipt of another facilitator, or of a seller"),
+        field("did", "did.json of the facilitator that signed it; empty for this one", 2),
+        field("sellerDid", "did.json of the seller, to check the seller's own receipt too", 2)
       ),
       h("button", { type: "submit", class: "main", disabled: props.isBusy || pasted.receipt.trim() === "" }, "Check")
     )
@@ -207,6 +229,7 @@ const Form = (props: { readonly onCheck: (pasted: Pasted) => void; readonly isBu
 }
 
 const Page = (): VNode<any> => {
+  const session = useSession()
   const [shown, show] = useState<Shown>({ state: "none" })
   const onCheck = (pasted: Pasted): void => {
     show({ state: "busy" })
@@ -218,7 +241,7 @@ const Page = (): VNode<any> => {
   return h(
     "div",
     null,
-    h(Bar, { here: "/receipts" }),
+    h(Bar, { here: "/receipts", find: h(Find, { mayRead: session?.may_read === true }) }),
     h(
       "main",
       { id: "main" },

@@ -6,11 +6,35 @@ import { inJson } from "./inJson.ts"
 import { getLedgers } from "./getLedgers.ts"
 import { getTransaction, getTransactions } from "./getTransaction.ts"
 import { getFeeStats, getHealth, getLatestLedger, getNetwork, getVersionInfo } from "./info.ts"
-import { type Params, paramsOf } from "./params.ts"
-import { RpcCode, RpcError } from "./RpcError.ts"
-import { sendTransaction } from "./sendTransaction.ts"
+import { type Params, paramsOf, checkFormat, text } from "./params.ts"
+import { RpcCode, RpcError, invalidParams } from "./RpcError.ts"
 import { simulateTransaction } from "./simulateTransaction.ts"
 import type { View } from "./View.ts"
+import { codec } from "../engine/xdr/Xdr.ts"
+import { toBase64 } from "../node/text.ts"
+import { codecs } from "../transaction/Wire.ts"
+import { decodeEnvelope } from "./decodeEnvelope.ts"
+
+/**
+ * Hands an envelope to the queue and reports the result. A response never means that the transaction
+ * happened; only getTransaction shows that.
+ */
+const sendTransaction = ({ ledger, latest, now }: View, params: Params) => {
+  checkFormat(params)
+  const decoded = decodeEnvelope(text(params, "transaction"))
+  if (decoded === undefined) throw invalidParams("invalid_xdr")
+  const { status, hash, error, diagnostics = [] } = ledger.send(decoded.envelope, decoded.bytes, now)
+  return {
+    ...(error === undefined ? {} : { errorResultXdr: toBase64(codecs.TransactionResult.encode(error)) }),
+    ...(diagnostics.length === 0
+      ? {}
+      : { diagnosticEventsXdr: diagnostics.map((event) => toBase64(codec.DiagnosticEvent.encode(event))) }),
+    status,
+    hash,
+    latestLedger: latest.sequence,
+    latestLedgerCloseTime: latest.closeTime.toString()
+  }
+}
 
 type Method = (view: View, params: Params) => unknown
 
@@ -59,7 +83,7 @@ export const readRequest = (value: unknown): RpcRequest | RpcResponse => {
   return { id, method, params }
 }
 
-/** True if a request has no id, not even null, and so expects no response. */
+/** True if a request lacks an id, even null, so it expects no response. */
 export const isNotification = (value: unknown): boolean =>
   typeof value === "object" && value !== null && !("id" in value) && "method" in readRequest(value)
 

@@ -39,6 +39,8 @@ export const contentLengthsMax = 268_435_456
 
 export interface TransitionResult {
   readonly state: ReservationState
+  /** The state on which the decision rests: if another process has changed it, nothing moves. */
+  readonly from?: ReservationState
   readonly authorization?: Authorization
   readonly transaction?: string
   readonly receipt?: string
@@ -87,7 +89,8 @@ export class BudgetStore extends Context.Service<
     readonly ofInvocation: (invocation: string) => Effect.Effect<ExistingReservation, BudgetUnavailable>
     /**
      * Adds sealed data to an undelivered reservation. False if it does not exist, or if all contents together would
-     * exceed `lengthsMax` characters even after the contents of acknowledged payments are dropped.
+     * exceed `lengthsMax` characters even after contents were dropped: of acknowledged payments, then the oldest of
+     * agents that have more than this one will have.
      */
     readonly keep: (
       id: string,

@@ -201,7 +201,7 @@ const knownOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, invocatio
   return { made, undelivered: waiting, released: released.map(({ id }) => id) }
 })
 
-/** One statement. Rejects content if the store has no room for it. */
+/** One statement. Rejects content that does not fit. */
 const keepOnce = (sql: SqlClient.SqlClient, id: string, { content, payment }: SealedContents, lengthsMax: number) =>
   Effect.map(
     sql<{ id: string }>`update mcp_tools_reservations set payment = coalesce(${payment ?? null}::text, payment),
@@ -212,7 +212,28 @@ const keepOnce = (sql: SqlClient.SqlClient, id: string, { content, payment }: Se
     (rows) => rows.length === 1
   )
 
-/** If there is no room, drops the contents of acknowledged payments and tries again. */
+/**
+ * Drops the oldest content of the agent with the most, if that is more than the agent of `id` will have; false if none
+ * was dropped.
+ */
+const dropOfLargest = (sql: SqlClient.SqlClient, id: string, length: number) =>
+  Effect.map(
+    sql<{ id: string }>`with held as (
+        select agent, sum(octet_length(content)) as length from mcp_tools_reservations where content is not null
+          group by agent
+      ), own as (select agent from mcp_tools_reservations where id = ${id}),
+      largest as (
+        select agent from held where length > ${length}::int8
+          + coalesce((select length from held where agent = (select agent from own)), 0)
+          order by length desc, agent limit 1
+      )
+      update mcp_tools_reservations set content = null where id = (
+        select id from mcp_tools_reservations where content is not null and agent = (select agent from largest)
+          order by created_at, id limit 1) returning id`,
+    (rows) => rows.length === 1
+  )
+
+/** In a full store, drops contents of acknowledged payments, then of agents that have more, and tries again. */
 const keep = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   id: string,
@@ -223,7 +244,9 @@ const keep = Effect.fnUntraced(function* (
   if (kept.content === undefined || kept.content.length > lengthsMax) return false
   yield* sql`update mcp_tools_reservations set content = null
     where state = 'acknowledged' and content is not null`
-  return yield* keepOnce(sql, id, kept, lengthsMax)
+  while (!(yield* keepOnce(sql, id, kept, lengthsMax)))
+    if (!(yield* dropOfLargest(sql, id, kept.content.length))) return false
+  return true
 })
 
 const keptOf = (sql: SqlClient.SqlClient, id: string) =>
@@ -245,7 +268,7 @@ export const postgresStore = Effect.gen(function* () {
 
   return BudgetStore.of({
     reserve: (one, ceilings, made) => guarded(inTransaction(reserveIn(sql, one, ceilings, made))),
-    move: (id, { authorization, receipt, state, transaction }) =>
+    move: (id, { authorization, from, receipt, state, transaction }) =>
       guarded(
         Effect.map(
           sql<{ id: string }>`update mcp_tools_reservations set state = ${state},
@@ -258,7 +281,8 @@ export const postgresStore = Effect.gen(function* () {
             then null else payment end,
           content = case when ${state}::text = 'settled' then null else content end,
           acknowledged_at = case when ${state}::text = 'acknowledged' then clock_timestamp() else acknowledged_at end
-          where id = ${id} and state in ${sql.in(statesBefore(state))} returning id`,
+          where id = ${id} and state in ${sql.in(statesBefore(state))}
+            and (${from ?? null}::text is null or state = ${from ?? null}) returning id`,
           (rows) => rows.length === 1
         )
       ),

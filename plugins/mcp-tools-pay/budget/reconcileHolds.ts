@@ -1,5 +1,5 @@
 // Decides reservations with an unknown outcome by the ledger (S104, S164). A reservation becomes spent if its nonce is
-// spent, or if the transaction that the seller named carries the nonce. It is released once the last ledger of the
+// spent, or if the transaction in the seller's receipt carries the nonce. It is released once the last ledger of the
 // authorization has closed without it. A reservation that was never signed is released after a while. If the nonce
 // entry has already expired, a turn scans every ledger of the authorization's lifetime, which the stored payment
 // contains. A signed payment that was never stored was never sent, so it is released then. If the node no longer has
@@ -27,11 +27,12 @@ export const makeHoldTurn = Effect.gen(function* () {
   const seal = yield* PaymentSeal
   let nextEnd = Number.POSITIVE_INFINITY
 
-  /** Decides a reservation whose nonce entry, if there was one, has expired. */
+  /** Decides a reservation after the lifetime of its nonce's entry. */
   const decideLate = Effect.fnUntraced(function* (one: Reservation, authorization: Authorization) {
     const { payment } = yield* store.kept(one.id)
     // From now on this payment cannot be stored, and an unstored payment is not sent.
-    if (payment === undefined && one.state === "signed") return yield* store.move(one.id, { state: "released" })
+    if (payment === undefined && one.state === "signed")
+      return yield* store.move(one.id, { state: "released", from: "signed" })
     const text = payment === undefined ? undefined : seal.open(one.id, payment)
     const open = text === undefined ? undefined : decodeKeptPayment(text, one)
     if (open !== undefined) {
@@ -50,8 +51,9 @@ export const makeHoldTurn = Effect.gen(function* () {
     const { authorization } = one
     if (authorization === undefined) {
       // A signed reservation without an authorization is a voucher's; no ledger decides it.
+      // Its process may have been slow, and sign it while this turn waits.
       const isAbandoned = one.state === "reserved" && now - one.createdAtMillis > abandonedMillis
-      if (isAbandoned) yield* store.move(one.id, { state: "released" })
+      if (isAbandoned) yield* store.move(one.id, { state: "released", from: "reserved" })
       return
     }
     if (one.transaction !== undefined && (yield* provesPayment(rpc, one.transaction, one, authorization))) {
@@ -79,8 +81,8 @@ export const makeHoldTurn = Effect.gen(function* () {
 export const startHolds = Effect.gen(function* () {
   const { every, turn } = yield* makeHoldTurn
   const { settleAcknowledged } = yield* BudgetStore
-  const { replay } = yield* Config
+  const { replayMillis } = yield* Config
   // Results past the replay window are dropped.
-  const swept = Effect.andThen(turn, settleAcknowledged(replay.windowMillis))
+  const swept = Effect.andThen(turn, settleAcknowledged(replayMillis))
   return yield* reconciler({ id: "holds", every, turn: swept })
 })

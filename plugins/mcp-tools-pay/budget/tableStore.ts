@@ -48,20 +48,35 @@ type Step = <A>(effect: Effect.Effect<A, BudgetUnavailable>) => Effect.Effect<A,
 
 /** Stores data with a reservation. */
 const makeKeep = ({ load, payments }: TableStorage, step: Step): BudgetStore["Service"]["keep"] => {
-  /** Makes room for content by dropping the contents of acknowledged payments. */
-  const makeRoom = Effect.fnUntraced(function* (table: ReadonlyArray<Reservation>, length: number, lengthsMax: number) {
-    const contents = yield* payments.contents
-    let left = lengthsMax - length - [...contents.values()].reduce((sum, one) => sum + one, 0)
-    for (const { id, state } of table) {
-      if (left >= 0) break
-      if (state !== "acknowledged" || !contents.has(id)) continue
+  /**
+   * Makes room for content by dropping the contents of acknowledged payments, and then the oldest contents of agents
+   * that have more than this one will have.
+   */
+  const makeRoom = Effect.fnUntraced(function* (
+    table: ReadonlyArray<Reservation>,
+    agent: string,
+    length: number,
+    lengthsMax: number
+  ) {
+    const contents = new Map(yield* payments.contents)
+    const sumOf = (ids: Iterable<string>) => [...ids].reduce((sum, id) => sum + (contents.get(id) ?? 0), 0)
+    const heldBy = (one: string) => sumOf(table.flatMap((row) => (row.agent === one ? [row.id] : [])))
+    const isOver = () => sumOf(contents.keys()) + length > lengthsMax
+    const drop = Effect.fnUntraced(function* ({ id }: Reservation) {
+      if (!contents.delete(id)) return
       // The payment stays, so that its seller can be asked again.
       const { payment } = yield* payments.get(id)
       yield* payments.drop(id)
       if (payment !== undefined) yield* payments.put(id, { payment })
-      left += contents.get(id)!
+    })
+    for (const one of table) if (isOver() && one.state === "acknowledged") yield* drop(one)
+    while (isOver()) {
+      const held = table.filter(({ id }) => contents.has(id))
+      const oldest = held.toSorted((a, b) => heldBy(b.agent) - heldBy(a.agent))[0]
+      if (oldest === undefined || heldBy(oldest.agent) <= heldBy(agent) + length) return false
+      yield* drop(oldest)
     }
-    return left >= 0
+    return true
   })
 
   return (id, kept, lengthsMax = contentLengthsMax) =>
@@ -70,7 +85,8 @@ const makeKeep = ({ load, payments }: TableStorage, step: Step): BudgetStore["Se
         const table = yield* load
         const one = table.find((known) => known.id === id)
         if (one === undefined || !isUndelivered(one)) return false
-        if (kept.content !== undefined && !(yield* makeRoom(table, kept.content.length, lengthsMax))) return false
+        if (kept.content !== undefined && !(yield* makeRoom(table, one.agent, kept.content.length, lengthsMax)))
+          return false
         yield* payments.put(id, kept)
         return true
       })
@@ -108,12 +124,13 @@ const makeSteps = (storage: TableStorage) => {
       })
     )
 
-  const move: BudgetStore["Service"]["move"] = (id, { authorization, receipt, state, transaction }) =>
+  const move: BudgetStore["Service"]["move"] = (id, { authorization, from, receipt, state, transaction }) =>
     step(
       Effect.gen(function* () {
         const table = yield* load
         const one = table.find((known) => known.id === id)
         if (one === undefined || !mayTransition(one.state, state)) return false
+        if (from !== undefined && one.state !== from) return false
         yield* put(table, {
           ...one,
           state,
@@ -217,8 +234,8 @@ const loaded = (files: FileSystem.FileSystem, file: string) => {
 }
 
 /**
- * A store in `folder` for the processes of one machine. Each step runs under a lock and reads what the others wrote, so
- * that they spend one budget.
+ * A store in `folder` for the processes of one machine. Each step runs under a lock and reads the changes of the other
+ * processes, so that they spend one budget.
  */
 export const fileStore = (
   folder: string

@@ -3,6 +3,7 @@
 import { Option, Schema } from "effect"
 import type { Reservation } from "../budget/Reservation.ts"
 import { withDecimals } from "../budget/ReservationWire.ts"
+import { batchScheme } from "../channel/channelTerms.ts"
 import type { OpenPayment, OpenVoucher, Output } from "./Invocation.ts"
 
 const Fields = Schema.Record(Schema.String, Schema.Unknown)
@@ -98,10 +99,12 @@ export const decodeKeptPayment = (text: string, reservation: Reservation): OpenP
 
 /**
  * The voucher of this reservation, which does not use an authorization on the ledger; undefined when it does not
- * decode.
+ * decode. A reservation that was read before it was signed also lacks the authorization, so the terms decide.
  */
-export const decodeKeptVoucher = (text: string, reservation: Reservation): OpenVoucher | undefined =>
-  reservation.authorization === undefined ? decoded(text, reservation) : undefined
+export const decodeKeptVoucher = (text: string, reservation: Reservation): OpenVoucher | undefined => {
+  const read = reservation.authorization === undefined ? decoded(text, reservation) : undefined
+  return read?.invocation.option.scheme === batchScheme && read.moves === undefined ? read : undefined
+}
 
 /** A seller's answer, and the members of its receipt that do not match. */
 export interface KeptContent {

@@ -107,8 +107,8 @@ const stateOf = Effect.fnUntraced(function* (
   const { underWay } = yield* OpenPayments
   const outcome = underWay(key)
   if (outcome !== undefined) return { _tag: "UnderWay", outcome }
-  const { replay } = yield* Config
-  yield* Effect.mapError((yield* BudgetStore).settleAcknowledged(replay.windowMillis), () => storeUnavailable)
+  const { replayMillis } = yield* Config
+  yield* Effect.mapError((yield* BudgetStore).settleAcknowledged(replayMillis), () => storeUnavailable)
   const { made, released, undelivered } = yield* known(key)
   const [reservation] = undelivered
   // The same call may have begun here while we waited.

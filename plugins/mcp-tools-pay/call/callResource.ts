@@ -10,6 +10,7 @@ import {
   DiscoveryClient,
   toolError,
   findStringified,
+  readDeclaration,
   readReference,
   ReferenceInput,
   stringifiedError,
@@ -20,13 +21,15 @@ import {
   VersionHashInput,
   Wrapping
 } from "../../mcp-tools/contract.ts"
+import { Config } from "../Config.ts"
+import { batchScheme, depositOf } from "../channel/channelTerms.ts"
 import { type CatalogTerms, compareTerms } from "../seller/compareTerms.ts"
-import { mcpSeller } from "../seller/mcpSeller.ts"
+import { mcpRequestOf, mcpSeller } from "../seller/mcpSeller.ts"
 import { openSeller, type SellerSession } from "../seller/SellerSession.ts"
-import { exactContent, type Fields, readChallenge, readDeclaration } from "../seller/SellerWire.ts"
+import { exactContent, type Fields, readChallenge } from "../seller/SellerWire.ts"
 import type { Policy } from "../policy/Policy.ts"
 import { chooseTerms, PayingPolicy } from "./chooseTerms.ts"
-import { checkInput } from "./declaredInput.ts"
+import { checkInput, withInputs } from "./declaredInput.ts"
 import { type Invocation, invocationKeys, type Output } from "./Invocation.ts"
 import { CallResult } from "./ReceiptWire.ts"
 import { acknowledged, makePurchase, orRecovered, recoverPurchase } from "./makePurchase.ts"
@@ -69,10 +72,11 @@ const keysOf = Effect.fnUntraced(function* ({ arguments: args = {}, asset, ref }
 /** Steps 1 to 3. Only the first makes a request: to the facilitator. */
 const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: Caller) {
   if ((yield* readReference(input.ref)).type !== "mcp")
-    return yield* toolError("INVALID_ARGUMENT", "only MCP resources are called; this reference names an HTTP resource")
+    return yield* toolError("INVALID_ARGUMENT", "this reference names an HTTP resource: call it by x402_fetch_resource")
   const listing = yield* currentResource(input.ref, input.expectedVersionHash)
   const { about, endpoint, identity, ref, resource, title, versionHash } = listing
-  const option = yield* chooseTerms(resource, askedTerms(input))
+  const { batch } = yield* Config
+  const option = yield* chooseTerms(resource, askedTerms(input), batch)
   if (endpoint === undefined)
     return yield* toolError("UNTRUSTED_REDIRECT", "the resource has a symbolic name without a configured address")
   const declared = readDeclaration(resource["extensions"])
@@ -83,12 +87,18 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   }
   const args = input.arguments ?? {}
   const stringified = findStringified(args, declared?.inputSchema, "arguments")
-  if (stringified !== undefined) return yield* stringifiedError(stringified)
-  yield* checkInput(args, declared?.inputSchema, "arguments")
+  const checked =
+    stringified === undefined ? checkInput(args, declared?.inputSchema, "arguments") : stringifiedError(stringified)
+  yield* withInputs(resource)(checked)
   const keys = yield* keysOf(input, caller)
   const bought = { title, action: `tool ${identity.toolName} of ${identity.url}`, arguments: args }
   return {
-    invocation: { ...keys, ref, versionHash, option, about, bought },
+    invocation: {
+      ...keys,
+      ...{ ref, versionHash, option, about, bought },
+      ...(option.scheme === batchScheme ? { request: mcpRequestOf(endpoint, identity.toolName, args) } : {}),
+      deposit: depositOf(option, batch)
+    },
     endpoint,
     terms: { url: identity.url, toolName: identity.toolName, declared, option },
     args
@@ -132,7 +142,7 @@ const recovered = Effect.fnUntraced(function* (
   const endpoint = endpointOf(identity, (yield* ToolsConfig).resolvedMcpEndpoints)
   if (identity.type !== "mcp" || endpoint === undefined) return undefined
   const connect = Effect.map(openSeller(upstream, endpoint), (session) =>
-    mcpSeller(session, identity.toolName, input.arguments ?? {}, timeoutMillis)
+    mcpSeller(upstream, session, identity.toolName, input.arguments ?? {}, timeoutMillis)
   )
   return yield* recoverPurchase(yield* keysOf(input, caller), connect, found)
 })
@@ -146,7 +156,7 @@ const call = Effect.fn("Tools.call")(function* (input: typeof Input.Type, caller
   if ("outcome" in prepared) return prepared.outcome
   const opened = openSeller(upstream, prepared.endpoint)
   const sellerOf = (session: SellerSession) =>
-    mcpSeller(session, prepared.terms.toolName, prepared.args, paidCallTimeoutMillis)
+    mcpSeller(upstream, session, prepared.terms.toolName, prepared.args, paidCallTimeoutMillis)
   const ask = Effect.gen(function* () {
     const session = yield* opened
     const answer = yield* Effect.onError(unpaid(prepared, session), () => session.close)
@@ -158,7 +168,7 @@ const call = Effect.fn("Tools.call")(function* (input: typeof Input.Type, caller
 
 export const callTool = Effect.gen(function* () {
   const parts = yield* Effect.context<
-    Crypto | DiscoveryClient | PayingPolicy | Payments | Policy | ToolsConfig | Upstreams | Wrapping
+    Config | Crypto | DiscoveryClient | PayingPolicy | Payments | Policy | ToolsConfig | Upstreams | Wrapping
   >()
   return defineTool({
     name: "x402_call_resource",

@@ -2,10 +2,26 @@
 // seller may charge for a call that it refuses. A schema that cannot be compiled within bounds is ignored. Pure.
 import { Effect } from "effect"
 import { makeValidator } from "../../catalog/contract.ts"
-import { toolError, type ToolError } from "../../mcp-tools/contract.ts"
-import { type Fields, isFields, readInputSchema } from "../seller/SellerWire.ts"
+import {
+  type CanonicalResource,
+  inputLine,
+  readInputSchema,
+  toolError,
+  type ToolError
+} from "../../mcp-tools/contract.ts"
+import { type Fields, isFields } from "../seller/SellerWire.ts"
 
 const validate = makeValidator()
+
+/** Adds the listing's inputs to a refusal of the arguments, so that the next call can be right. */
+export const withInputs =
+  (resource: CanonicalResource) =>
+  <A, R>(checked: Effect.Effect<A, ToolError, R>): Effect.Effect<A, ToolError, R> =>
+    Effect.mapError(checked, (error) =>
+      error.code === "INVALID_ARGUMENT"
+        ? toolError(error.code, error.message, { ...Object(error.details), inputs: inputLine(resource) })
+        : error
+    )
 
 /** Fails if the value does not match the schema. `where`: the agent's name for the value. */
 export const checkInput = (value: unknown, schema: unknown, where: string): Effect.Effect<void, ToolError> => {

@@ -4,7 +4,6 @@
 import { Effect } from "effect"
 import { toolError, spelled, type ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore } from "../budget/BudgetStore.ts"
-import { Config } from "../Config.ts"
 import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import type { OpenPayment, Output, PaidAnswer } from "./Invocation.ts"
 import { type PolicyResult, misfits } from "./PaymentPolicyCheck.ts"
@@ -108,9 +107,8 @@ export const keepContent = Effect.fnUntraced(function* (
   { identifier }: Pick<OpenPayment, "identifier">,
   kept: KeptContent
 ) {
-  const { replay } = yield* Config
   const content = (yield* PaymentSeal).seal(identifier, encodeKeptContent(kept))
-  return yield* Effect.orElseSucceed((yield* BudgetStore).keep(identifier, { content }, replay.lengthsMax), () => false)
+  return yield* Effect.orElseSucceed((yield* BudgetStore).keep(identifier, { content }), () => false)
 })
 
 /** The parts of an answer to deliver once the payment is proven. */

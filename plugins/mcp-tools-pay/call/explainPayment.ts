@@ -32,10 +32,9 @@ const explain = Effect.fn("Tools.explain")(function* (input: typeof Input.Type, 
   const { about, identity, resource, versionHash } = yield* currentResource(input.ref, expectedVersionHash)
   const accepting = identity.type === "http" ? yield* chooseOperation(resource, method) : resource
   const { batch } = yield* Config
-  const channels = identity.type === "http" ? batch : undefined
-  const option = yield* chooseTerms(accepting, askedTerms(input), channels)
+  const option = yield* chooseTerms(accepting, askedTerms(input), batch)
   const { explain } = yield* Policy
-  const deposit = depositOf(option, channels)
+  const deposit = depositOf(option, batch)
   const decided = decidedOn({ option, about, deposit })
   const { outcome, rule } = yield* explain(decided, caller)
   return {

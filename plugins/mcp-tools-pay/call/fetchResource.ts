@@ -9,6 +9,7 @@ import {
   type DiscoveryClient,
   toolError,
   findStringified,
+  readBodySchema,
   readReference,
   ReferenceInput,
   stringifiedError,
@@ -24,9 +25,8 @@ import { compareHttpTerms } from "../seller/compareTerms.ts"
 import { contentOf, type HttpCall, httpSeller, requestOf, sendOnce } from "../seller/httpSeller.ts"
 import { readHttpChallenge } from "../seller/HttpWire.ts"
 import type { Policy } from "../policy/Policy.ts"
-import { readBodySchema } from "../seller/SellerWire.ts"
 import { chooseTerms, PayingPolicy } from "./chooseTerms.ts"
-import { checkRequest } from "./declaredInput.ts"
+import { checkRequest, withInputs } from "./declaredInput.ts"
 import { chooseOperation, httpCall, methods } from "./httpCall.ts"
 import { type Invocation, invocationKeys, type Output } from "./Invocation.ts"
 import { FetchResult } from "./ReceiptWire.ts"
@@ -110,14 +110,16 @@ const recovered = Effect.fnUntraced(function* (
 const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: Caller) {
   const { batch, http } = yield* Config
   if ((yield* readReference(input.ref)).type !== "http")
-    return yield* toolError("INVALID_ARGUMENT", "only HTTP resources are fetched; this reference names an MCP tool")
+    return yield* toolError("INVALID_ARGUMENT", "this reference names an MCP tool: call it by x402_call_resource")
   const listing = yield* currentResource(input.ref, input.expectedVersionHash)
   const { about, identity, ref, resource, title, versionHash } = listing
   const operation = yield* chooseOperation(resource, input.method)
-  const call = yield* httpCall(identity, resource, operation.method, input, http)
-  const stringified = findStringified(input.json, readBodySchema(resource["extensions"]), "json")
-  if (stringified !== undefined) return yield* stringifiedError(stringified)
-  yield* checkRequest(input, resource["extensions"])
+  const call = yield* Effect.gen(function* () {
+    const stringified = findStringified(input.json, readBodySchema(resource["extensions"]), "json")
+    if (stringified !== undefined) return yield* stringifiedError(stringified)
+    yield* checkRequest(input, resource["extensions"])
+    return yield* httpCall(identity, resource, operation.method, input, http)
+  }).pipe(withInputs(resource))
   const option = yield* chooseTerms(operation, askedTerms(input), batch)
   const keys = yield* keysOf(call, input, caller)
   const { headers = {} } = input

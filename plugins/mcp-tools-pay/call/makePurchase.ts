@@ -5,7 +5,7 @@ import { Effect, Exit, Fiber } from "effect"
 import type { Caller, ToolError } from "../../mcp-tools/contract.ts"
 import { Policy } from "../policy/Policy.ts"
 import { type Challenge, isFields, type PaymentOption } from "../seller/SellerWire.ts"
-import { heldError } from "./heldError.ts"
+import { concurrent, heldError } from "./heldError.ts"
 import type { Invocation, Output, Seller } from "./Invocation.ts"
 import { Payments } from "./Payments.ts"
 
@@ -55,6 +55,16 @@ const earlierOf = Effect.fnUntraced(function* ({ formerKeys, key }: Pick<Invocat
   return state
 })
 
+/** The outcome of an open payment; undefined if there is none, or if it is proven dead. */
+const resumed = Effect.fnUntraced(function* (
+  state: Effect.Success<ReturnType<typeof earlierOf>>,
+  connect: Shop["connect"]
+) {
+  if (state._tag === "UnderWay") return yield* state.outcome
+  const isOpen = state._tag === "Open" || state._tag === "Voucher"
+  return isOpen ? yield* (yield* Payments).resume(state, connect) : undefined
+})
+
 /**
  * The outcome of an earlier payment for the same call, used if the call cannot be prepared now: its listing was
  * removed, has another version or a higher price, or the catalog hangs. Undefined if there is no payment or it is dead.
@@ -67,9 +77,7 @@ export const recoverPurchase = Effect.fnUntraced(function* (
 ) {
   const state = yield* earlierOf(keys)
   if (state._tag !== "None") yield* found
-  if (state._tag === "Open" || state._tag === "Voucher") return yield* (yield* Payments).resume(state, connect)
-  if (state._tag === "UnderWay") return yield* state.outcome
-  return state._tag === "Held" ? yield* heldError(state.reservation) : undefined
+  return state._tag === "Held" ? yield* heldError(state.reservation) : yield* resumed(state, connect)
 })
 
 /** How long an earlier payment for the same call waits for the catalog. */
@@ -116,5 +124,13 @@ export const makePurchase = Effect.fnUntraced(function* (invocation: Invocation,
   const answer = yield* Effect.onError(shop.ask, () => giveBack)
   if (answer.free !== undefined) return yield* Effect.as(giveBack, answer.free)
   const { challenge, option, seller } = answer
-  return yield* payments.pay({ made, released, invocation, challenge, option }, caller, seller)
+  const paid = payments.pay({ made, released, invocation, challenge, option }, caller, seller)
+  // A twin may have paid while this call asked: it gets the twin's result.
+  return yield* Effect.catchIf(
+    paid,
+    (error) => error === concurrent,
+    Effect.fnUntraced(function* () {
+      return (yield* resumed(yield* earlier, shop.connect)) ?? (yield* concurrent)
+    })
+  )
 })

@@ -22,7 +22,7 @@ import {
   proveState,
   voucherDigest
 } from "../../x402-batch/contract.ts"
-import type { Seller } from "../call/Invocation.ts"
+import type { KeptRequest, Seller } from "../call/Invocation.ts"
 import { Payer } from "../payer/Payer.ts"
 import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import type { Challenge, Fields, PaymentOption } from "../seller/SellerWire.ts"
@@ -39,6 +39,7 @@ export interface LastCall {
   readonly seller: Seller
   readonly challenge: Challenge
   readonly option: PaymentOption
+  readonly request?: KeptRequest | undefined
 }
 
 export interface AgentChannel {
@@ -55,6 +56,8 @@ export interface AgentChannel {
   /** True once its terms are in the store. */
   isKept: boolean
   refundsFailed: number
+  /** Why the seller's last answer contradicts its voucher. While it is set, we sign no payment here. */
+  disputed: string | undefined
   /** The voucher for a cumulative amount of at most `max`, in wire format. */
   readonly voucher: (max: bigint) => Fields
   /** True if our own key signed the voucher in a correction. */
@@ -121,6 +124,7 @@ export class AgentChannels extends Context.Service<
           usedMillis: 0,
           isKept: false,
           refundsFailed: 0,
+          disputed: undefined,
           voucher: (max) => ({
             channelId,
             maxClaimableAmount: max.toString(),

@@ -5,7 +5,7 @@ import { StrKey } from "@stellar/stellar-sdk/base"
 import type { SignedTotals } from "../budget/BudgetStore.ts"
 import type { Deposit } from "../call/Invocation.ts"
 import type { BatchPayments } from "../Config.ts"
-import { type Challenge, isFields, type PaymentOption } from "../seller/SellerWire.ts"
+import { type Challenge, type Fields, isFields, type PaymentOption } from "../seller/SellerWire.ts"
 
 export const batchScheme = "batch-settlement"
 const delayMin = 900
@@ -20,6 +20,8 @@ export interface ChannelTerms {
 }
 
 const digits = /^(0|[1-9][0-9]{0,38})$/
+/** A seller's value in a message: a number, or nothing of it. */
+const inert = (value: unknown): string => (/^-?[0-9]{1,39}$/.test(String(value)) ? String(value) : "no amount")
 export const amountIn = (value: unknown): bigint | undefined =>
   typeof value === "string" && digits.test(value) ? BigInt(value) : undefined
 
@@ -77,6 +79,27 @@ export interface Correction {
  */
 export const isEarlier = ({ signedMax }: Correction, { counted, sent }: SignedTotals): boolean =>
   signedMax <= counted || signedMax > sent
+
+/**
+ * The total charged after an answer to a voucher for `max`, or why the answer contradicts it. Without a total in the
+ * answer the whole voucher counts.
+ */
+export const answeredTotal = (
+  { channelId, max, price }: { readonly channelId: string; readonly max: bigint; readonly price: bigint },
+  extra: Fields = {}
+): bigint | string => {
+  const state = isFields(extra["channelState"]) ? extra["channelState"] : {}
+  const { channelId: about = channelId, chargedCumulativeAmount: total } = state
+  const { chargedAmount } = extra
+  const [base, charge] = [max - price, amountIn(chargedAmount ?? price.toString())]
+  if (about !== channelId) return "it is about another channel"
+  if (charge === undefined || charge > price) return `it charges ${inert(chargedAmount)} for a price of ${price}`
+  if (total === undefined) return base + charge
+  const read = amountIn(total)
+  const isFitting =
+    read !== undefined && (chargedAmount === undefined ? read >= base && read <= max : read === base + charge)
+  return isFitting ? read : `its total is ${inert(total)}, after ${base} and a charge of ${charge}`
+}
 
 /** The channel's state in a 402; undefined if it is missing or cannot be true. */
 export const readCorrection = (challenge: Challenge | undefined, channelId: string): Correction | undefined => {

@@ -22,7 +22,15 @@ import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import { encodePayment, type Fields, isFields } from "../seller/SellerWire.ts"
 import { type AgentChannel, AgentChannels, type ChannelBalance, doubt } from "./AgentChannels.ts"
 import { keepChannel } from "./storedChannels.ts"
-import { amountIn, type ChannelTerms, depositFor, isEarlier, readChannelTerms, readCorrection } from "./channelTerms.ts"
+import {
+  amountIn,
+  answeredTotal,
+  type ChannelTerms,
+  depositFor,
+  isEarlier,
+  readChannelTerms,
+  readCorrection
+} from "./channelTerms.ts"
 
 /** One call of an agent at a seller. */
 interface Order {
@@ -38,6 +46,14 @@ const notEnabled = toolError("PAYMENT_REJECTED", "the operator does not allow ba
 
 /** The payer withdrew money, so an amount that was charged and not yet claimed is missing. */
 const emptied = toolError("PAYMENT_REJECTED", "the channel needs a larger deposit than the policy decided")
+
+const disputed = ({ channelId, disputed: reason }: AgentChannel) =>
+  toolError(
+    "PAYMENT_REJECTED",
+    "an answer of this seller contradicts the voucher that it received, so its channel pays nothing more; " +
+      "an operator ends the channel with tollkeeper channels --agent",
+    { channel: channelId, reason }
+  )
 
 /** Stores that a voucher for `max` is about to be sent. Returns the totals, including this one. */
 const noteSent = Effect.fnUntraced(function* ({ channelId }: AgentChannel, max: bigint) {
@@ -72,6 +88,26 @@ export const noteDelivered = (payment: Fields) => {
   return voucher === undefined ? Effect.void : noteCounted(voucher.channelId, voucher.max)
 }
 
+/** Stops the channel if an answer contradicts the voucher. Returns the charged total, at most the voucher. */
+const noteTotal = Effect.fnUntraced(function* (
+  channel: AgentChannel,
+  { agent, max, price }: { readonly agent: string; readonly max: bigint; readonly price: bigint },
+  extra: Fields | undefined
+) {
+  const total = answeredTotal({ channelId: channel.channelId, max, price }, extra)
+  if (typeof total !== "string") return total
+  channel.disputed = total
+  const request = channel.last?.request
+  if (channel.last !== undefined && request !== undefined)
+    yield* Effect.ignore(keepChannel(channel, agent, { ...channel.last, request }))
+  yield* Effect.logWarning("a seller's answer contradicts its voucher; its channel pays nothing more", {
+    channel: channel.channelId,
+    reason: total,
+    terms: JSON.stringify(channel.config)
+  })
+  return max
+})
+
 const payByDeposit = Effect.fnUntraced(function* (order: Order, balance: ChannelBalance, max: bigint) {
   const { caller, channel, purchase, seller, terms } = order
   const { batch } = yield* Config
@@ -101,9 +137,16 @@ const payByDeposit = Effect.fnUntraced(function* (order: Order, balance: Channel
   })
   // Read the ledger again until it shows the deposit.
   doubt(channel, balance.charged)
-  const output = yield* sendPayment(open, seller)
+  let extra: Fields | undefined
+  const noted = ({ settlement }: PaidAnswer) => void (extra = settlement?.extra)
+  const noting: Seller = {
+    ...seller,
+    send: (payment) => Effect.tap(seller.send(payment), (one) => Effect.sync(() => noted(one)))
+  }
+  const output = yield* sendPayment(open, noting)
   yield* noteCounted(channel.channelId, max)
-  channel.known = { charged: max, balance: balance.balance + amount }
+  const charged = yield* noteTotal(channel, { agent: caller.principal, max, price: option.amount }, extra)
+  channel.known = { charged, balance: balance.balance + amount }
   return output
 })
 
@@ -120,6 +163,9 @@ const readAnswer = (answer: PaidAnswer | ToolError, channel: AgentChannel, total
   }
   if (answer.isContent && answer.isPart === true)
     return { _tag: "Unknown", why: "its answer was cut off", part: answer.content } as const
+  // A tool's error without a settlement is no purchased result.
+  if (answer.content["isError"] === true && answer.settlement?.success !== true)
+    return { _tag: "Unknown", why: "the seller's tool failed" } as const
   return answer.isContent && answer.settlement?.success !== false
     ? ({ _tag: "Paid", answer } as const)
     : ({ _tag: "Unknown", why: "the seller answers with its own failure" } as const)
@@ -134,15 +180,16 @@ const provenBy = ({ amount, misfits }: KeptContent): Proof => ({
   ...(amount === undefined ? {} : { amount })
 })
 
-/** Delivers the content paid with a voucher for `max`. `base`: the total charged before it. */
+/** Delivers the content paid with a voucher for `max`. */
 const deliverPaid = Effect.fnUntraced(function* (
   open: OpenVoucher,
   channel: AgentChannel,
   { content, settlement }: PaidAnswer,
-  { base, max }: { readonly base: bigint; readonly max: bigint }
+  { agent, max }: { readonly agent: string; readonly max: bigint }
 ) {
-  const said = settlement?.chargedTotal
-  const charged = said !== undefined && said >= base && said < max ? said : max
+  const price = open.invocation.option.amount
+  const base = max - price
+  const charged = yield* noteTotal(channel, { agent, max, price }, settlement?.extra)
   if (channel.known !== undefined) channel.known = { ...channel.known, charged: larger(channel.known.charged, charged) }
   const misfits = settlement?.success === true ? [] : ["receipt"]
   const kept = { content, misfits, named: null, amount: charged - base }
@@ -183,7 +230,7 @@ const payByVoucher = Effect.fnUntraced(function* (order: Order, balance: Channel
   if (read._tag === "Paid" || read._tag === "Unknown") yield* noteCounted(channel.channelId, max)
   switch (read._tag) {
     case "Paid":
-      return yield* deliverPaid(open, channel, read.answer, { base: balance.charged, max })
+      return yield* deliverPaid(open, channel, read.answer, { agent: caller.principal, max })
     case "Corrected": {
       yield* noteCounted(channel.channelId, read.correction.signedMax)
       yield* moved("released")
@@ -225,7 +272,7 @@ export const resumeVoucher = Effect.fnUntraced(function* (
     const seller = yield* Effect.catch(connect, ({ message: why }) => unknown(open.identifier, { why }))
     const answer = yield* Effect.ensuring(paidAnswer(seller, open.payment), seller.close)
     const read = readAnswer(answerAgain(answer), channel, { counted: max, sent: max })
-    if (read._tag === "Paid") return yield* deliverPaid(open, channel, read.answer, { base: max - option.amount, max })
+    if (read._tag === "Paid") return yield* deliverPaid(open, channel, read.answer, { agent: reservation.agent, max })
     return yield* unknown(open.identifier, read._tag === "Unknown" ? read : { why: "the seller refuses it now" })
   })
   return yield* Semaphore.withPermit(channel.lock)(again)
@@ -292,13 +339,16 @@ const turn = Effect.fnUntraced(function* (order: Order) {
   const { channel, purchase, seller } = order
   const { amount } = purchase.option
   const channels = yield* AgentChannels
+  if (channel.disputed !== undefined) return yield* disputed(channel)
   yield* resolveOpen(order)
   const before = yield* channels.balance(channel)
   // A deposit with a lost answer may already be in the channel.
   if (before.charged + amount > before.balance) doubt(channel, before.charged)
   const balance = yield* channels.balance(channel)
-  channel.last = { seller, challenge: purchase.challenge, option: purchase.option }
   const { request } = purchase.invocation
+  // A tool's session ends with its call, so a refund goes to the stored request.
+  const again = request === undefined ? seller : (seller.ofRequest?.(request) ?? seller)
+  channel.last = { seller: again, challenge: purchase.challenge, option: purchase.option, request }
   if (request !== undefined && !channel.isKept) {
     const last = { ...channel.last, request }
     yield* Effect.mapError(keepChannel(channel, order.caller.principal, last), () => storeUnavailable)

@@ -7,7 +7,7 @@ import { withDecimals } from "../budget/ReservationWire.ts"
 import type { KeptRequest } from "../call/Invocation.ts"
 import { Config } from "../Config.ts"
 import { PaymentSeal } from "../payer/PaymentSeal.ts"
-import { httpSellerOf } from "../seller/httpSeller.ts"
+import { sellerOf } from "../seller/mcpSeller.ts"
 import { type Challenge, type PaymentOption, readOption } from "../seller/SellerWire.ts"
 import { type AgentChannel, AgentChannels } from "./AgentChannels.ts"
 import { readChannelTerms } from "./channelTerms.ts"
@@ -15,6 +15,8 @@ import { readChannelTerms } from "./channelTerms.ts"
 const Fields = Schema.Record(Schema.String, Schema.Unknown)
 const LastCall = Schema.fromJsonString(
   Schema.Struct({
+    /** Why the seller's last answer contradicts its voucher. */
+    disputed: Schema.optionalKey(Schema.String),
     sent: Fields,
     challenge: Schema.Struct({
       version: Schema.Literals([1, 2]),
@@ -32,9 +34,9 @@ const LastCall = Schema.fromJsonString(
 )
 const decode = Schema.decodeUnknownOption(LastCall)
 
-/** Stores a channel before money goes to it. */
+/** Stores a channel: before money goes to it, and when an answer contradicts its voucher. */
 export const keepChannel = Effect.fnUntraced(function* (
-  { channelId, config, terms }: AgentChannel,
+  { channelId, config, disputed, terms }: AgentChannel,
   agent: string,
   {
     challenge,
@@ -47,7 +49,7 @@ export const keepChannel = Effect.fnUntraced(function* (
   }
 ) {
   const { extensions, resource, resourceUrl, version } = challenge
-  const last = { sent: option.sent, challenge: { version, resourceUrl, resource, extensions }, request }
+  const last = { sent: option.sent, challenge: { version, resourceUrl, resource, extensions }, request, disputed }
   const sealed = (yield* PaymentSeal).seal(channelId, JSON.stringify(last, withDecimals))
   yield* (yield* BudgetStore).keepChannel({ channelId, agent, contract: terms.contract, config, sealed })
 })
@@ -67,10 +69,12 @@ export const openChannel = Effect.fnUntraced(function* ({ agent, channelId, seal
   const { allowInsecureLocal: isOpen, paidCallTimeoutMillis } = yield* ToolsConfig
   const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen, isStranger: true })
   channel.isKept = true
+  channel.disputed ??= last.disputed
   channel.last ??= {
-    seller: httpSellerOf(upstream, last.request, paidCallTimeoutMillis),
+    seller: sellerOf(upstream, last.request, paidCallTimeoutMillis),
     challenge: { ...last.challenge, options: [option], reason: undefined },
-    option
+    option,
+    request: last.request
   }
   return channel
 })

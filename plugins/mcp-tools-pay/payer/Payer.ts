@@ -16,7 +16,9 @@ interface SignRequest {
 export class Payer extends Context.Service<
   Payer,
   {
-    /** The paying account, G… */
+    /** The key that signs, G… */
+    readonly key: Effect.Effect<string, ToolError>
+    /** The paying account: the key's own, or the spending account of that key (C…). */
     readonly address: Effect.Effect<string, ToolError>
     /** XDR of the entry with its signature. */
     readonly sign: (request: SignRequest) => Effect.Effect<Uint8Array, ToolError>

@@ -83,7 +83,7 @@ const signed = Effect.fnUntraced(function* (
     payload,
     around: (publicKey, signature) => entryWith(transfer, written, signatureValue(publicKey, signature)).toXdr()
   })
-  return isSignedAs(crypto, transfer, written, payload, signedXdr)
+  return isSignedAs(crypto, yield* payer.key, transfer, written, payload, signedXdr)
     ? signedXdr
     : yield* refusedBySigner("the signer's signature does not match the request")
 })
@@ -108,7 +108,9 @@ const build = Effect.fn("Payer.build")(function* (
   const timeMax = BigInt(closedAtSeconds) + envelopeSeconds
   const simulated = yield* Effect.mapError(rpc.simulate(envelopeOf(operation, timeMax)), () => ledgerUnavailable)
   if (simulated._tag !== "Simulated") {
-    return yield* toolError("PAYMENT_REJECTED", "the ledger would refuse this payment", {
+    // An agent cannot mend this, but its person can.
+    const why = payer.startsWith("C") ? ": see its spending account by tollkeeper agent account show" : ""
+    return yield* toolError("PAYMENT_REJECTED", `the ledger would refuse this payment${why}`, {
       reason: simulated._tag === "Refused" ? simulated.code : "restore_required"
     })
   }

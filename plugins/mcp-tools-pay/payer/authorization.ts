@@ -89,7 +89,7 @@ export const payloadOf = (
   passphrase: string
 ): Uint8Array => crypto.sha256(buildAuthorizationEntryPreimage(entry, expirationLedger, passphrase).toXdr())
 
-/** The signature value of an account with one key. */
+/** The signature value of an account with one key, and of a spending account. */
 export const signatureValue = (publicKey: Uint8Array, signature: Uint8Array): xdr.ScVal =>
   xdr.ScVal.scvVec([
     xdr.ScVal.scvMap([
@@ -99,17 +99,18 @@ export const signatureValue = (publicKey: Uint8Array, signature: Uint8Array): xd
   ])
 
 /**
- * True if `signedXdr` is the entry of this transfer with a valid signature of the payer's key and nothing else. The
+ * True if `signedXdr` is the entry of this transfer with a valid signature of the signer's key and nothing else. The
  * signature is located by encoding a probe of the same length, and the whole entry is rebuilt around it.
  */
 export const isSignedAs = (
   crypto: Crypto["Service"],
+  signer: string,
   transfer: Transfer,
   authorization: WrittenAuthorization,
   payload: Uint8Array,
   signedXdr: Uint8Array
 ): boolean => {
-  const key = StrKey.decodeEd25519PublicKey(authorization.payer)
+  const key = StrKey.decodeEd25519PublicKey(signer)
   const withSignature = (signature: Uint8Array) =>
     entryWith(transfer, authorization, signatureValue(key, signature)).toXdr()
   const [low, high] = [withSignature(new Uint8Array(64)), withSignature(new Uint8Array(64).fill(0xff))]

@@ -51,15 +51,17 @@ export const externalPayer = Effect.gen(function* () {
   // In the signer's spelling.
   const network = (yield* spelled)((yield* Network).id)
   let known: string | undefined
+  const key = Effect.gen(function* () {
+    if (known === undefined) {
+      const address = Option.map(decodeAddress(yield* ask("/address")), ({ address }) => address)
+      if (Option.isNone(address) || !StrKey.isValidEd25519PublicKey(address.value)) return yield* malformed
+      known = address.value
+    }
+    return known
+  })
   return Payer.of({
-    address: Effect.gen(function* () {
-      if (known === undefined) {
-        const address = Option.map(decodeAddress(yield* ask("/address")), ({ address }) => address)
-        if (Option.isNone(address) || !StrKey.isValidEd25519PublicKey(address.value)) return yield* malformed
-        known = address.value
-      }
-      return known
-    }),
+    key,
+    address: key,
     sign: Effect.fnUntraced(function* ({ entryXdr }) {
       const signed = decodeSigned(yield* ask("/sign-auth-entry", { network, authEntryXdr: Base64.encode(entryXdr) }))
       const bytes = Option.flatMap(signed, ({ signedAuthEntryXdr }) =>

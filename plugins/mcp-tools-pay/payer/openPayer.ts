@@ -1,7 +1,9 @@
 // Opens the configured payer. It reads the environment once, when it is built.
 import { Effect, Layer } from "effect"
+import { SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { ToolsConfig } from "../../mcp-tools/contract.ts"
+import { Config } from "../Config.ts"
 import { externalPayer } from "./externalPayer.ts"
 import { openSeed } from "./openSeed.ts"
 import { Payer } from "./Payer.ts"
@@ -20,4 +22,18 @@ const open = Effect.gen(function* () {
   }
 })
 
-export const layer = Layer.effect(Payer, open)
+/** The signer's key pays for its own account, or for the configured spending account. */
+const payer = Effect.gen(function* () {
+  const { account } = (yield* ToolsConfig).signer
+  const signer = yield* open
+  if (account === undefined) return signer
+  // The account authorizes single transfers only.
+  if ((yield* Config).batch !== undefined)
+    return yield* new SettingsRefused({
+      path: "signer.account",
+      message: "a spending account does not open payment channels: remove batch_payments.contract"
+    })
+  return Payer.of({ ...signer, address: Effect.succeed(account) })
+})
+
+export const layer = Layer.effect(Payer, payer)

@@ -18,8 +18,10 @@ export const readSeed = (
 
 export const seedPayer = (crypto: Crypto["Service"], seed: Redacted.Redacted<Uint8Array>): Payer["Service"] => {
   const publicKey = crypto.ed25519PublicKey(Redacted.value(seed))
+  const key = Effect.succeed(StrKey.encodeEd25519PublicKey(publicKey))
   return Payer.of({
-    address: Effect.succeed(StrKey.encodeEd25519PublicKey(publicKey)),
+    key,
+    address: key,
     sign: ({ around, payload }) =>
       Effect.sync(() => around(publicKey, crypto.ed25519Sign(Redacted.value(seed), payload)))
   })

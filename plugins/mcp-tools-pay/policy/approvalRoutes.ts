@@ -36,6 +36,8 @@ const readDecision = (request: Request, bytesMax: number) =>
     Effect.orElseSucceed(() => Option.none())
   )
 
+const cost = { cpuMillis: 10, bytesOut: 262_144 }
+
 /** Only if agents are served over HTTP; with stdio, operators use the command line. */
 export const addApprovalRoutes = Effect.gen(function* () {
   const { transport } = yield* ToolsConfig
@@ -87,7 +89,7 @@ export const addApprovalRoutes = Effect.gen(function* () {
     )
 
   yield* mountRoutes([
-    route({ method: "GET", path: "/approvals", exposure: "guarded" }, list),
-    route({ method: "POST", path: "/approvals/:id", exposure: "guarded" }, decide)
+    route({ method: "GET", path: "/approvals", callers: "operators", cost }, list),
+    route({ method: "POST", path: "/approvals/:id", callers: "operators", cost }, decide)
   ])
 })

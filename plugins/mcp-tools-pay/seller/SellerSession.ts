@@ -5,6 +5,7 @@
 // that answered the first request. An answer is read to the end of its JSON-RPC result, since a server may keep its
 // stream open after it.
 import { Effect } from "effect"
+import { Base64 } from "effect/encoding"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import type { FetchAnswer } from "../../../kernel/http/safeFetch.ts"
 import { mirroredHeaders, offersStateless, statelessRevision, withEnvelope } from "../../catalog/contract.ts"
@@ -102,7 +103,11 @@ const readAnswer = Effect.fnUntraced(function* (
   id: number,
   contentOf: "nothing" | "call" | "payment"
 ) {
-  const parts = isStream(headers) ? eventData(body).map((text) => encoder.encode(text)) : [withoutMark(body)]
+  const events = eventData(body).map((text) => encoder.encode(text))
+  const declared = isStream(headers) ? events : [withoutMark(body)]
+  // Paid JSON that is declared as a stream, or the other way round, is read too.
+  const parts =
+    contentOf !== "payment" ? declared : [...declared, ...(isStream(headers) ? [withoutMark(body)] : events)]
   const parse = {
     nothing: upstream.parse,
     call: upstream.parseContent,
@@ -118,7 +123,7 @@ const readAnswer = Effect.fnUntraced(function* (
   )
   const own = contentOf === "nothing" ? undefined : read.find(({ value }) => findAnswer([value], id) !== undefined)
   const raw = own === undefined ? undefined : resultText(decoder.decode(own.part), own.value, id)
-  return { answer, raw, isUnreadable: messages.some(({ _tag }) => _tag === "None") }
+  return { answer, raw, isUnreadable: messages.slice(0, declared.length).some(({ _tag }) => _tag === "None") }
 })
 
 /**
@@ -128,6 +133,11 @@ const readAnswer = Effect.fnUntraced(function* (
 const partOf = ({ body, cut, headers }: FetchAnswer, why: string): SellerResponse | undefined => {
   const text = decoder.decode(body)
   if (text.trim() === "") return undefined
+  if (text.includes("\ufffd")) {
+    const mimeType = headers["content-type"] ?? "application/octet-stream"
+    const resource = { uri: "x402://answers/undecoded", mimeType, blob: Base64.encode(body) }
+    return { result: { content: [{ type: "resource", resource }], truncated: true }, isPart: true, why }
+  }
   // A body may end in the middle of its JSON even if its framing is complete.
   const isWhole = (part: string) => cut === "too_large" || (cut === undefined && closesJson(encoder.encode(part)))
   const isBounded = (isStream(headers) ? eventData(body) : [text]).some(

@@ -2,7 +2,7 @@
 // PaymentRequired, and the settlement in the metadata of a paid result. All input is untrusted and decoded strictly.
 // The tool's own result is never parsed.
 import { Option, Result, Schema } from "effect"
-import { neutralExtension, readNetwork } from "../../../kernel/Dialect.ts"
+import { readNetwork } from "../../../kernel/Dialect.ts"
 import { readJson } from "../../../kernel/http/BoundedJson.ts"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import { inexactIn, membersOf, textAt } from "../../mcp-tools/contract.ts"
@@ -155,40 +155,6 @@ export const readOption = (sent: unknown): PaymentOption | undefined => {
 export const readOptions = (accepts: unknown): ReadonlyArray<PaymentOption> =>
   Array.isArray(accepts) ? accepts.flatMap((sent) => readOption(sent) ?? []) : []
 
-/** How to call a tool, from its declaration. */
-export interface DeclaredInput {
-  readonly toolName: unknown
-  readonly transport: string
-  readonly inputSchema: unknown
-}
-
-/** The catalog's extension among extensions, in either spelling. */
-const catalogExtension = (extensions: unknown): Fields => {
-  if (!isFields(extensions)) return {}
-  const own = Object.entries(extensions).find(([key]) => neutralExtension(key) === "catalog")?.[1]
-  return isFields(own) ? own : {}
-}
-
-const within = (schema: unknown, path: ReadonlyArray<string>): unknown =>
-  path.reduce<unknown>((one, name) => (isFields(one) && Object.hasOwn(one, name) ? one[name] : undefined), schema)
-
-/** The JSON Schema that a declaration has for an HTTP request. */
-export const readInputSchema = (extensions: unknown): unknown =>
-  within(catalogExtension(extensions)["schema"], ["properties", "input"])
-
-/** The schema of its body. */
-export const readBodySchema = (extensions: unknown): unknown =>
-  within(readInputSchema(extensions), ["properties", "body"])
-
-/** The declaration among extensions. */
-export const readDeclaration = (extensions: unknown): DeclaredInput | undefined => {
-  const { info } = catalogExtension(extensions)
-  const input = isFields(info) ? info["input"] : undefined
-  if (!isFields(input)) return undefined
-  const { inputSchema, toolName, transport } = input
-  return { toolName, transport: typeof transport === "string" ? transport : "streamable-http", inputSchema }
-}
-
 export interface Challenge {
   /** Protocol version of the seller. */
   readonly version: 1 | 2
@@ -286,8 +252,8 @@ export interface SettlementClaim {
   /** Undefined if missing, as for the amount. */
   readonly payer: string | undefined
   readonly amount: string | undefined
-  /** Cumulative amount charged to a channel in atomic units, if the seller reports it. */
-  readonly chargedTotal?: bigint | undefined
+  /** The scheme's own members, unverified. */
+  readonly extra?: Fields | undefined
   readonly reason: string | undefined
   /** The facilitator's receipt in its extensions: a compact JWS, stored without verification. */
   readonly receipt?: string | undefined
@@ -320,12 +286,6 @@ const receiptIn = (extensions: unknown): string | undefined => {
     : undefined
 }
 
-const chargedIn = (extra: unknown): bigint | undefined => {
-  const state = isFields(extra) ? extra["channelState"] : undefined
-  const total = isFields(state) ? state["chargedCumulativeAmount"] : undefined
-  return typeof total === "string" && /^(0|[1-9][0-9]{0,38})$/.test(total) ? BigInt(total) : undefined
-}
-
 /** Decodes a seller's settlement claim as far as it is readable; undefined if it contains nothing. */
 export const asSettlement = (value: unknown): SettlementClaim | undefined => {
   if (!isFields(value)) return undefined
@@ -345,7 +305,7 @@ export const asSettlement = (value: unknown): SettlementClaim | undefined => {
     network: Option.match(spelled, { onNone: () => undefined, onSome: ({ network }) => network }),
     payer: textIn(payer),
     amount: typeof amount === "number" ? String(amount) : textIn(amount),
-    chargedTotal: chargedIn(value["extra"]),
+    extra: isFields(value["extra"]) ? value["extra"] : undefined,
     reason: readReason(errorReason),
     receipt: receiptIn(value["extensions"]),
     unreadable: Object.keys(readable).filter((member) => !readable[member])

@@ -3,16 +3,8 @@
 // (titles, descriptions, examples) is not compared: it is not binding and the catalog sanitizes it. Pure.
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import { neutralExtension } from "../../../kernel/Dialect.ts"
-import { isWord } from "../../mcp-tools/contract.ts"
-import {
-  type Challenge,
-  type DeclaredInput,
-  type Fields,
-  isFields,
-  type ListedTool,
-  type PaymentOption,
-  readDeclaration
-} from "./SellerWire.ts"
+import { type DeclaredInput, isWord, readDeclaration } from "../../mcp-tools/contract.ts"
+import { type Challenge, type Fields, isFields, type ListedTool, type PaymentOption } from "./SellerWire.ts"
 
 const prose = new Set(["$schema", "$id", "title", "description", "examples", "example", "default", "$comment"])
 

@@ -23,7 +23,8 @@ const textIn = (bytes: Uint8Array): string | undefined => Result.getOrUndefined(
 /** The answer as an agent gets it. */
 export const contentOf = Effect.fnUntraced(function* (upstream: Upstream, { body, cut, headers, status }: HttpAnswer) {
   const contentType = headers["content-type"] ?? ""
-  const encoding = headers["content-encoding"]
+  const { "content-encoding": coding } = headers
+  const encoding = coding?.trim().toLowerCase() === "identity" ? undefined : coding
   const about = {
     status,
     contentType: contentType.slice(0, 256),
@@ -33,7 +34,7 @@ export const contentOf = Effect.fnUntraced(function* (upstream: Upstream, { body
       : {}),
     ...(cut === undefined ? {} : { truncated: true })
   }
-  const isPlain = headers["content-encoding"] === undefined
+  const isPlain = encoding === undefined
   const isJson = isPlain && /^application\/([\w.-]+\+)?json\b/i.test(contentType)
   // JSON whose value would be inexact is delivered as text.
   const isKeptByValue = isJson && inexactIn(textIn(body) ?? "") === undefined
@@ -66,6 +67,7 @@ export const sendOnce = (
           method: call.method,
           reader: isPaid ? undefined : toJsonEnd,
           keepsPart: isPaid,
+          decodes: isPaid,
           headers: {
             "user-agent": "Tollkeeper/0.1 (agent tools)",
             "accept-encoding": "identity",

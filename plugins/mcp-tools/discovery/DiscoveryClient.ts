@@ -97,8 +97,10 @@ export class DiscoveryClient extends Context.Service<
       const ask = yield* makeAsk
 
       const list = Effect.fn("Discovery.list")(function* (parameters: Readonly<Record<string, string>>, limit: number) {
-        const { answer, status } = yield* ask("query" in parameters ? "/discovery/search" : "/discovery/resources", {
+        const isSearch = "query" in parameters
+        const { answer, status } = yield* ask(isSearch ? "/discovery/search" : "/discovery/resources", {
           ...parameters,
+          ...(isSearch ? { matches: "1" } : {}),
           limit: String(limit)
         })
         if (status === 400) {

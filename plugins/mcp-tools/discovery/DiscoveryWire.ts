@@ -17,12 +17,16 @@ const Pagination = Schema.Struct({
   cursor: Schema.optionalKey(Schema.NullOr(Schema.String))
 })
 
+/** Such a word may appear in our own text. */
+const plainWord = Schema.String.check(Schema.isPattern(/^[\p{L}\p{N}\p{M}]{1,40}$/u))
+
 const Page = Schema.Struct({
   x402Version: Schema.Int,
   resources: Schema.optionalKey(Schema.Array(Resource)),
   items: Schema.optionalKey(Schema.Array(Resource)),
   partialResults: Schema.optionalKey(Schema.Boolean),
   nearestOnly: Schema.optionalKey(Schema.Boolean),
+  corrected: Schema.optionalKey(Schema.Array(Schema.Struct({ word: plainWord, instead: plainWord }))),
   pagination: Pagination
 })
 
@@ -31,6 +35,8 @@ export interface DiscoveryPage {
   readonly partialResults: boolean
   /** No resource clearly answers the query; these are the nearest. */
   readonly nearestOnly: boolean
+  /** Mistyped words of the query, and the words that were searched for instead. */
+  readonly corrected: ReadonlyArray<{ readonly word: string; readonly instead: string }>
   readonly limit: number
   readonly cursor: string | null
 }
@@ -41,13 +47,14 @@ const decodePage = Schema.decodeUnknownOption(Page)
 export const readPage = (answer: unknown, limitAsked: number): DiscoveryPage | undefined => {
   const decoded = decodePage(answer)
   if (decoded._tag === "None" || decoded.value.x402Version !== 2) return undefined
-  const { items, nearestOnly, pagination, partialResults, resources } = decoded.value
+  const { corrected = [], items, nearestOnly, pagination, partialResults, resources } = decoded.value
   const listed = resources ?? items
   if (listed === undefined || !listed.every((resource) => identityOf(resource) !== undefined)) return undefined
   return {
     resources: listed,
     partialResults: partialResults ?? false,
     nearestOnly: nearestOnly ?? false,
+    corrected,
     limit: pagination.limit ?? limitAsked,
     cursor: pagination.cursor ?? null
   }

@@ -21,8 +21,9 @@ export const FoundPage = Schema.Struct({
     })
   ),
   lines: Schema.optionalKey(Schema.Array(Schema.String).annotate({ description: "If short." })),
-  partialResults: Schema.Boolean.annotate({ description: "There may be more." }),
+  partialResults: Schema.Boolean.annotate({ description: "More exist." }),
   nearestOnly: Schema.optionalKey(Schema.Literal(true).annotate({ description: "A guess." })),
+  corrected: Schema.optionalKey(Schema.String.annotate({ description: "Typos." })),
   pagination: Schema.Struct({ limit: Schema.Int, cursor: Schema.NullOr(Schema.String) }).annotate({
     description: "limit, cursor."
   })

@@ -1,8 +1,9 @@
-// A search result as one line: its purpose, its price in the asset's units, its grade, its evidence and its reference,
-// so that an agent can choose among results without reading each declaration. The seller's text is inert and shortened;
-// `x402_get_resource` has the rest. Pure.
+// A search result as one line: its purpose, its price in the asset's units, its grade, its evidence, the tool that pays
+// for it with its inputs, and its reference, so that an agent can choose and pay without reading the declaration. The
+// seller's text is inert and shortened; `x402_get_resource` has the rest. Pure.
 import { inert, quoted } from "../inert.ts"
 import { unitsOf } from "../unitsOf.ts"
+import { inputLine } from "./declaredInput.ts"
 import { type CanonicalResource, stateOf } from "./DiscoveryWire.ts"
 import type { WrappedResource } from "./wrapResource.ts"
 
@@ -34,9 +35,13 @@ const priceOf = (option: unknown, assets: ReadonlyMap<string, AssetName>): Reado
 
 const evidenceOf = (resource: CanonicalResource): string => {
   const { isPaidFor } = stateOf(resource)
-  const { payers, settlements } = resource
+  const { lastSettledAt, payers, settlements } = resource
+  const [lastDay] = /^\d{4}-\d\d-\d\d(?=T)/.exec(textIn(lastSettledAt)) ?? []
   if (typeof settlements === "number" && settlements > 0)
-    return `${settlements} settled${typeof payers === "number" ? ` by ${payers} payers` : ""} in 30 days`
+    return (
+      `${settlements} settled${typeof payers === "number" ? ` by ${payers} payers` : ""} in 30 days` +
+      (lastDay === undefined ? "" : `, last ${lastDay}`)
+    )
   return isPaidFor ? "payment observed" : "no payment observed"
 }
 
@@ -50,6 +55,7 @@ export const lineOf = ({ resource, wrapper }: WrappedResource, assets: ReadonlyM
     prices.slice(0, pricesMax).join(" or ") || "no price",
     `owner ${isProven ? "proven" : "unproven"}${wrapper.status === "stale" ? ", stale" : ""}`,
     evidenceOf(resource),
+    inputLine(resource),
     `ref ${wrapper.ref}`
   ].join(" | ")
 }

@@ -23,10 +23,12 @@ interface WrapOptions {
   readonly expectedVersionHash?: string | undefined
   /** It is only one of the nearest results; no resource clearly answers the query. */
   readonly isNearestOnly?: boolean
+  readonly isUnreachable?: boolean
 }
 
 const warnings = {
   nearest: "nearest_only: nothing listed is known to answer the query, and this is a guess; do not pay on it alone",
+  unreachable: "seller_unreachable: this tool server could not reach the seller in the last minutes",
   stale: "stale: the seller has not been seen for a while",
   changed: "version_changed: this is not the version that was expected; read it again before paying",
   unproven: "owner_unproven: the origin has not confirmed the payee",
@@ -47,7 +49,7 @@ export class Wrapping extends Context.Service<
       const config = yield* Config
       const crypto = yield* Crypto
       return Wrapping.of({
-        wrap: (resource, { expectedVersionHash, isNearestOnly = false } = {}) => {
+        wrap: (resource, { expectedVersionHash, isNearestOnly = false, isUnreachable = false } = {}) => {
           const identity = identityOf(resource)!
           const { isPaidFor, isProven, isStale } = stateOf(resource)
           const versionHash = versionHashOf(crypto, resource)
@@ -61,6 +63,7 @@ export class Wrapping extends Context.Service<
               status: isStale || isChanged ? "stale" : "active",
               warnings: [
                 ...(isNearestOnly ? [warnings.nearest] : []),
+                ...(isUnreachable ? [warnings.unreachable] : []),
                 ...(isChanged ? [warnings.changed] : []),
                 ...(isStale ? [warnings.stale] : []),
                 ...(isProven ? [] : [warnings.unproven]),

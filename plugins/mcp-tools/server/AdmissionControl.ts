@@ -50,6 +50,31 @@ const isOwn = (origin: string, { headers }: Request): boolean => {
   return host !== undefined && isLoopback(host) && origin.toLowerCase() === `http://${headers["host"]!.toLowerCase()}`
 }
 
+/** Path of the metadata of `/mcp` (RFC 9728). */
+export const metadataPath = "/.well-known/oauth-protected-resource/mcp"
+
+/** A path of this server under the name by which the caller reached it; TLS ends in front of it. */
+const addressOf = ({ headers }: Request, path: string): string => {
+  const name = parseHostName(headers["host"])
+  const isLocal = name === undefined || isLoopback(name) || parseAddress(name) !== undefined
+  return `${isLocal ? "http" : "https"}://${headers["host"] ?? "localhost"}${path}`
+}
+
+/** Metadata of `/mcp` as OAuth's protected resource. It names no authorization server: the operator hands out keys. */
+const protectedResource = (request: Request, isKeyed: boolean): Response =>
+  isKeyed
+    ? json({
+        resource: addressOf(request, "/mcp"),
+        resource_name: "Tollkeeper agent tools",
+        bearer_methods_supported: ["header"]
+      })
+    : refusal(404, "not_found", "this server needs no keys")
+
+const unauthorized = (request: Request): Response =>
+  refusal(401, "unauthorized", "a bearer key is required", {
+    "www-authenticate": `Bearer resource_metadata="${addressOf(request, metadataPath)}"`
+  })
+
 export class AdmissionControl extends Context.Service<
   AdmissionControl,
   {
@@ -59,6 +84,8 @@ export class AdmissionControl extends Context.Service<
     readonly admit: (request: Request) => Effect.Effect<string, Response>
     /** Counts a batch's additional messages; the request itself is already counted as one. Fails with the answer. */
     readonly count: (caller: string, messages: number) => Effect.Effect<void, Response>
+    /** The answer to a request for the metadata of `/mcp`: 404 if no keys are needed. */
+    readonly metadata: (request: Request) => Effect.Effect<Response>
     /** Admits an operator by a key of `operator_keys_env`; fails with the answer. */
     readonly admitOperator: (request: Request) => Effect.Effect<string, Response>
   }
@@ -89,7 +116,6 @@ export class AdmissionControl extends Context.Service<
               )
             )
       }
-      const unauthorized = refusal(401, "unauthorized", "a bearer key is required", { "www-authenticate": "Bearer" })
       const count = Effect.fnUntraced(function* (source: string, messages: number) {
         const waitSeconds = yield* rate(source, messages)
         if (waitSeconds > 0)
@@ -115,17 +141,22 @@ export class AdmissionControl extends Context.Service<
           yield* admitPage(request)
           yield* admitKey(request)
           const caller = callers.authenticate(request)
-          if (Option.isNone(caller)) return yield* Effect.fail(unauthorized)
+          if (Option.isNone(caller)) return yield* Effect.fail(unauthorized(request))
           yield* count(caller.value.source, 1)
           return caller.value.source
         }),
+        metadata: (request) =>
+          Effect.match(admitPage(request), {
+            onFailure: (refused) => refused,
+            onSuccess: () => protectedResource(request, keys.keyed())
+          }),
         admitOperator: Effect.fnUntraced(function* (request: Request): Effect.fn.Return<string, Response> {
           yield* admitPage(request)
           if (!keys.operatorKeyed())
             return yield* Effect.fail(refusal(403, "forbidden", "no operator key is configured; use the command line"))
           yield* admitKey(request)
           const operator = callers.operator(request)
-          return Option.isSome(operator) ? operator.value : yield* Effect.fail(unauthorized)
+          return Option.isSome(operator) ? operator.value : yield* Effect.fail(unauthorized(request))
         })
       })
     })

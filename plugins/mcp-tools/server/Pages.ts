@@ -64,11 +64,19 @@ export class Pages extends Context.Service<
       const { answers } = yield* Config
       const { randomBytes } = yield* Crypto
       const kept = new Map<string, Kept>()
+      /** Drops outdated answers, and while there are too many the oldest of the caller with the most. */
       const drop = (now: number) => {
-        let left = answers.pagesLengthMax
-        for (const [id, { at, text }] of [...kept].reverse()) {
-          left -= text.length
-          if (left < 0 || now - at > answers.pagesMillis) kept.delete(id)
+        const sums = new Map<string, number>()
+        const count = ({ principal, text }: Kept, sign: 1 | -1) =>
+          sums.set(principal, (sums.get(principal) ?? 0) + sign * text.length)
+        for (const [id, one] of kept)
+          if (now - one.at > answers.pagesMillis) kept.delete(id)
+          else count(one, 1)
+        while ([...sums.values()].reduce((sum, length) => sum + length, 0) > answers.pagesLengthMax) {
+          const [largest] = [...sums].toSorted(([, a], [, b]) => b - a)[0]!
+          const [id, one] = [...kept].find(([, { principal }]) => principal === largest)!
+          kept.delete(id)
+          count(one, -1)
         }
       }
       const find = Effect.fnUntraced(function* (principal: string, id: string) {

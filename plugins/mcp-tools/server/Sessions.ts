@@ -37,7 +37,8 @@ interface SessionTable<T> {
   readonly remove: (id: string) => void
 }
 
-/** Lifetime of a session that was opened and never used. */
+/** A session ends if it was not used for this long; a session that was never used, after a minute. */
+const idleMillis = 3_600_000
 const unusedMillis = 60_000
 
 const close = ({ server }: Session<unknown>) => Effect.ignore(Effect.tryPromise(() => server.close()))
@@ -49,7 +50,7 @@ const tableOver = <T>(
   http: HttpValues,
   isIdle: (id: string) => boolean
 ): SessionTable<T> => {
-  const endOf = ({ isUnused, usedAt }: Held<T>) => usedAt + (isUnused ? unusedMillis : http.sessionIdleMillis)
+  const endOf = ({ isUnused, usedAt }: Held<T>) => usedAt + (isUnused ? unusedMillis : idleMillis)
   const end = (session: Held<T>) => {
     held.delete(session.id)
     return close(session)

@@ -16,7 +16,17 @@ export const addHealthRoutes = Effect.gen(function* () {
   // In the spelling of the public API.
   const networks = config.networks.map(yield* spelled)
   const probe = (path: HttpRouter.PathInput, answer: Handler) =>
-    route({ method: "GET", path, exposure: "guarded", isProbe: true }, answer)
+    route(
+      {
+        method: "GET",
+        path,
+        exposure: "guarded",
+        isProbe: true,
+        callers: "public",
+        cost: { cpuMillis: 5, bytesOut: 4_096 }
+      },
+      answer
+    )
   yield* mountRoutes([
     probe(
       "/healthz",

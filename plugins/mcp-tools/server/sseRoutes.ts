@@ -63,7 +63,19 @@ export const addSseRoutes = Effect.gen(function* () {
     }).pipe(Effect.catch((refused) => Effect.succeed(refused)))
 
   yield* mountRoutes([
-    route({ method: "GET", path: "/sse", exposure: "guarded" }, open),
-    route({ method: "POST", path: "/messages", exposure: "guarded" }, post)
+    route(
+      { method: "GET", path: "/sse", exposure: "guarded", callers: "keyed", cost: { cpuMillis: 5, bytesOut: 65_536 } },
+      open
+    ),
+    route(
+      {
+        method: "POST",
+        path: "/messages",
+        exposure: "guarded",
+        callers: "keyed",
+        cost: { cpuMillis: 20, bytesOut: 4_096 }
+      },
+      post
+    )
   ])
 })

@@ -8,7 +8,7 @@ import { Server } from "../../../kernel/config/Server.ts"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
 import { mountRoutes, route } from "../../../kernel/http/Route.ts"
-import { AdmissionControl, badRequest, overloaded, noSession } from "./AdmissionControl.ts"
+import { AdmissionControl, badRequest, metadataPath, overloaded, noSession } from "./AdmissionControl.ts"
 import { Acknowledgements } from "./Acknowledgements.ts"
 import { exchangeName, McpServers, sessionName } from "./McpServers.ts"
 import { isNotification, readMessages, refusedText, requestsIn, withInexact } from "./messages.ts"
@@ -78,6 +78,19 @@ export const received = (value: unknown, revision: string | undefined, caller: s
     return read.messages
   })
 
+/** The metadata of a protected resource (RFC 9728). */
+export const addMetadataRoutes = Effect.gen(function* () {
+  const { metadata } = yield* AdmissionControl
+  yield* mountRoutes(
+    (["/.well-known/oauth-protected-resource", metadataPath] as const).map((path) =>
+      route(
+        { method: "GET", path, exposure: "guarded", callers: "public", cost: { cpuMillis: 2, bytesOut: 4_096 } },
+        metadata
+      )
+    )
+  )
+})
+
 export const addStreamableRoutes = Effect.gen(function* () {
   const { requestBytesMax: bytesMax } = yield* Server
   const { connect } = yield* McpServers
@@ -138,5 +151,12 @@ export const addStreamableRoutes = Effect.gen(function* () {
     }).pipe(Effect.catch((refused) => Effect.succeed(refused)))
 
   const methods = ["POST", "GET", "DELETE"] as const
-  yield* mountRoutes(methods.map((method) => route({ method, path: "/mcp", exposure: "guarded" }, handle)))
+  yield* mountRoutes(
+    methods.map((method) =>
+      route(
+        { method, path: "/mcp", exposure: "guarded", callers: "keyed", cost: { cpuMillis: 20, bytesOut: 8_388_608 } },
+        handle
+      )
+    )
+  )
 })

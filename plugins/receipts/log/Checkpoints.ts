@@ -58,14 +58,24 @@ const previousText = (host: string, row: EpochRow, separator: string): string =>
 const statementText = (host: string, row: EpochRow): string =>
   `tollkeeper-log-epoch\n${originOf(host, row.name)}\n${previousText(host, row, "\n")}\n`
 
-/** A checkpoint's text. Further lines name the end of the previous epoch, and the root of the payment map. */
-const textOf = (host: string, row: EpochRow, size: number, root: Uint8Array, map = ""): string => {
-  const text = checkpointText(originOf(host, row.name), size, root)
-  return `${text}${row.previous_root === null ? "" : `previous ${previousText(host, row, " ")}\n`}${map}`
+interface Signed {
+  readonly size: number
+  readonly root: Uint8Array
+  /** The database's time of the signature. */
+  readonly at: Date
+  /** The payment map's line. */
+  readonly line: string | undefined
 }
 
-/** SQL: whether a checkpoint has the root of the payment map. */
-const isMapped = "strpos(note, chr(10) || 'map ') > 0"
+/** A checkpoint's text. Further lines: the end of the previous epoch, the signature's time, and the payment map. */
+const textOf = (host: string, row: EpochRow, { at, line = "", root, size }: Signed): string => {
+  const text = checkpointText(originOf(host, row.name), size, root)
+  const previous = row.previous_root === null ? "" : `previous ${previousText(host, row, " ")}\n`
+  return `${text}${previous}time ${Math.floor(at.getTime() / 1_000)}\n${line}`
+}
+
+/** SQL: whether a checkpoint has its time and the root of the payment map. Earlier versions signed neither. */
+const isWhole = "strpos(note, chr(10) || 'map ') > 0 and strpos(note, chr(10) || 'time ') > 0"
 
 const epochColumns = `epoch, ${nameColumn} as name, size, previous_origin, previous_size, previous_root`
 
@@ -78,7 +88,7 @@ const makeFormer = Effect.gen(function* () {
   const tree = yield* Tree
   const epochs = yield* Epochs
   const follow = yield* makeFollowing
-  const host = (yield* Config).host ?? ""
+  const { checkpointSeconds, host = "" } = yield* Config
 
   const signStatements = Effect.fnUntraced(function* (key: LogKey) {
     const silent = yield* sql<EpochRow>`select ${sql.literal(epochColumns)} from receipts_epochs
@@ -92,8 +102,8 @@ const makeFormer = Effect.gen(function* () {
   })
 
   /**
-   * Stores one checkpoint per size. It replaces a checkpoint under a former key or without the map, because that proves
-   * nothing by itself, or less.
+   * Stores one checkpoint per size. It replaces an old one, and one under a former key or without all lines, because
+   * that proves nothing by itself, or less.
    */
   const store = (
     signed: Omit<Checkpoint, "signedAt">,
@@ -101,13 +111,15 @@ const makeFormer = Effect.gen(function* () {
   ) => sql`insert into receipts_checkpoints ${sql.insert({ ...signed })}
     on conflict (epoch, size) do update set note = excluded.note, signed_at = excluded.signed_at
     where receipts_checkpoints.signed_at < ${new Date(key.validFrom)}::timestamptz
-      or strpos(receipts_checkpoints.note, chr(10) || 'map ') = 0`
+      or receipts_checkpoints.signed_at <= clock_timestamp() - ${checkpointSeconds} * interval '1 second'
+      or strpos(receipts_checkpoints.note, chr(10) || 'map ') = 0
+      or strpos(receipts_checkpoints.note, chr(10) || 'time ') = 0`
 
   /**
    * Signs the end of each frozen epoch that no checkpoint under the key in force covers: its checkpoints were lost with
    * the last commits, or only a former key signed one.
    */
-  const signFrozen = Effect.fnUntraced(function* (key: LogKey) {
+  const signFrozen = Effect.fnUntraced(function* (key: LogKey, at: Date) {
     const frozen = yield* sql<EpochRow>`select e.epoch, e.name, e.size, e.previous_origin, e.previous_size,
         e.previous_root from (select ${sql.literal(`${epochColumns}, fork`)} from receipts_epochs) e
       join receipts_epochs n on n.epoch = e.epoch + 1 and n.reason <> ${otherEntries}
@@ -119,7 +131,11 @@ const makeFormer = Effect.gen(function* () {
       const [{ epoch }, name, size] = [row, originOf(host, row.name), Number(row.size)]
       const root = yield* tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
       const line = yield* inTransaction(Effect.andThen(epochs.lock, follow(epoch, size)))
-      const note = yield* signNote(crypto, textOf(host, row, size, root, line), { ...key, name, sign: key.sign! })
+      const note = yield* signNote(crypto, textOf(host, row, { size, root, at, line }), {
+        ...key,
+        name,
+        sign: key.sign!
+      })
       yield* store({ epoch, size, root, note }, key)
     }
   })
@@ -128,8 +144,8 @@ const makeFormer = Effect.gen(function* () {
 
 interface Current extends EpochRow {
   readonly due: boolean
-  /** Whether its newest checkpoint has the map's root. */
-  readonly mapped: boolean
+  /** Whether its newest checkpoint has the map's root and its time. */
+  readonly whole: boolean
   readonly fork: string | null
   readonly ended: string | null
   readonly since: Date | null
@@ -140,13 +156,16 @@ const makeCurrent = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const epochs = yield* Epochs
   const follow = yield* makeFollowing
+  const { checkpointSeconds } = yield* Config
 
   const current = sql<Current>`
     select not exists (select 1 from receipts_checkpoints c
         where c.epoch = e.epoch and c.size = e.size and c.signed_at >= (select max(valid_from) from receipts_keys
-          where purpose = 'log' and valid_from <= clock_timestamp())) as due, ${sql.literal(epochColumns)}, fork, ended,
+          where purpose = 'log' and valid_from <= clock_timestamp())
+          and c.signed_at > clock_timestamp() - ${checkpointSeconds} * interval '1 second') as due,
+        ${sql.literal(epochColumns)}, fork, ended,
         exists (select 1 from receipts_checkpoints c
-          where c.epoch = e.epoch and c.size = e.size and ${sql.literal(isMapped)}) as mapped,
+          where c.epoch = e.epoch and c.size = e.size and ${sql.literal(isWhole)}) as whole,
         (select min(map_since) from receipts_epochs) as since
       from receipts_epochs e order by epoch desc limit 1`
 
@@ -186,9 +205,10 @@ const makeSigning = Effect.fnUntraced(function* (
   const asked = new Set<number>()
 
   /** The log's key in force by the database's clock, which also sets the times of keys. */
-  const keyNow = Effect.map(sql<{ now: Date }>`select clock_timestamp() as now`, ([row]) =>
-    keys.inForce("log", row!.now.getTime())
-  )
+  const keyNow = Effect.map(sql<{ at: Date }>`select clock_timestamp() as at`, ([row]) => ({
+    at: row!.at,
+    key: keys.inForce("log", row!.at.getTime())
+  }))
 
   const sweep = Effect.gen(function* () {
     const now = yield* monotonicMillis
@@ -200,14 +220,15 @@ const makeSigning = Effect.fnUntraced(function* (
   })
 
   /**
-   * One turn: signs a checkpoint of the current size, unless the key in force has signed one or the epoch is a fork.
+   * One turn: signs a checkpoint of the current size, unless the key in force has signed a recent one or the epoch is a
+   * fork.
    */
   const sign = Effect.gen(function* () {
     const [now] = yield* current
     if (now === undefined) return
     shown(now)
-    if (now.ended === null && (now.fork !== null || (!now.due && now.mapped && !epochs.hasToSay(now.epoch)))) return
-    const key = yield* keyNow
+    if (now.ended === null && (now.fork !== null || (!now.due && now.whole && !epochs.hasToSay(now.epoch)))) return
+    const { at, key } = yield* keyNow
     if (key?.sign === undefined) return
     const { epoch, line, size } = yield* followed
     const [row] = yield* current
@@ -218,7 +239,7 @@ const makeSigning = Effect.fnUntraced(function* (
     if (line === undefined && (row.since !== null || !row.due)) return
     const name = originOf(host, row.name)
     const signer = { name, publicKey: key.publicKey, sign: key.sign }
-    const note = yield* signNote(crypto, textOf(host, row, size, root, line), signer)
+    const note = yield* signNote(crypto, textOf(host, row, { size, root, at, line }), signer)
     // If this database is a restored copy, a witness or a published copy may have more leaves. Ask before publishing.
     if (collecting !== undefined && !asked.has(epoch)) {
       yield* collecting.askAll({ epoch, size, note })
@@ -231,7 +252,7 @@ const makeSigning = Effect.fnUntraced(function* (
     yield* epochs.setMark({ epoch, name: row.name, size, root: Hex.encode(root) })
     // These run before the checkpoint is stored: until then this turn is due again.
     yield* signStatements(key)
-    yield* signFrozen(key)
+    yield* signFrozen(key, at)
     yield* store({ epoch, size, root, note }, key)
     yield* sweep
   })

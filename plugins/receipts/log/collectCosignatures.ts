@@ -127,8 +127,10 @@ export const makeCollecting = Effect.gen(function* () {
       Effect.as(Effect.logWarning(`the witness ${witness.key.name} did not answer: ${reason}`), Option.none<string>())
     )
     if (Option.isNone(line)) return
+    // A replica may have signed this size again since, at another time.
     yield* sql`update receipts_checkpoints set note = note || ${`${line.value}\n`} where epoch = ${checkpoint.epoch}
-      and size = ${checkpoint.size} and strpos(note, ${line.value.slice(0, line.value.lastIndexOf(" ") + 1)}) = 0`
+      and size = ${checkpoint.size} and starts_with(note, ${body})
+      and strpos(note, ${line.value.slice(0, line.value.lastIndexOf(" ") + 1)}) = 0`
   })
 
   const askAll: Collecting["askAll"] = Effect.fnUntraced(function* (checkpoint) {

@@ -111,6 +111,22 @@ export const sequenceOutcomes = Effect.gen(function* () {
     return new Map(made.map(({ id }, at) => [id, stored[at]]))
   })
 
+  /** Remembers who opened a channel: its buyer may read the receipts of the channel's claims. */
+  const storeChannels = Effect.fnUntraced(function* (endings: ReadonlyArray<Ending>) {
+    const opened = endings.flatMap(({ fact, record }) => {
+      const { action, payer } = record ?? {}
+      const isDeposit = fact.state === "settled" && action?.kind === "deposit"
+      return isDeposit && action.channel !== undefined
+        ? [{ channel: action.channel, payer, transaction: fact.data.transaction }]
+        : []
+    })
+    if (opened.length === 0) return
+    yield* sql`insert into receipts_channels (channel, payer, transaction)
+      select decode(channel, 'hex'), payer, decode(transaction, 'hex')
+      from jsonb_to_recordset(${JSON.stringify(opened)}::jsonb) as g (channel text, payer text, transaction text)
+      on conflict do nothing`
+  })
+
   yield* facts.consume({
     consumer: "receipts",
     batchMax,
@@ -122,6 +138,7 @@ export const sequenceOutcomes = Effect.gen(function* () {
       const byId = new Map(records.map((record) => [record.id, record]))
       const whole = endings.map((ending): Ending => ({ ...ending, record: byId.get(ending.fact.id) }))
       const stored = yield* receiptsOf(whole)
+      yield* storeChannels(whole)
       yield* epochs.append(
         whole.map((ending) =>
           leafOf(crypto, ending, ending.fact.state === "settled" ? stored.get(ending.fact.id) : undefined)

@@ -16,7 +16,7 @@ export const dimension = 100
 export const tableHash = "6bf210cdc107772530566a7ea9efb1c31af183664c421aae0c8c28ebdee86314"
 
 /** Of smooth inverse frequency (Arora and others): words more frequent than this weigh less. */
-const smoothing = 0.001
+const smoothing = 0.0003
 /** Zipf's law over the table's order. */
 const frequencyOf = (rank: number): number => 1 / (12 * (rank + 2.7))
 const weightOf = (rank: number): number => smoothing / (smoothing + frequencyOf(rank))
@@ -139,7 +139,9 @@ export class WordTable {
    */
   alike(word: string, likenessMin: number): ReadonlyArray<AlikeWord> {
     const english = this.guessed(word)
-    const itself = english.likeness === 1 ? [{ word, likeness: 1 }] : []
+    const position = this.#positions.get(word)
+    const frequency = position === undefined ? 0 : frequencyOf(position)
+    const itself = english.likeness === 1 ? [{ word, likeness: 1, frequency }] : []
     const meant = english.words.flatMap((one) =>
       one === word || english.likeness < likenessMin ? [] : [{ word: one, likeness: english.likeness }]
     )

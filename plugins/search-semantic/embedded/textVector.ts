@@ -11,7 +11,7 @@ import {
 import type { English, WordMeaning, WordTable } from "./WordTable.ts"
 
 /** Another way from texts to vectors is another revision. */
-export const recipe = "4"
+export const recipe = "5"
 
 const fields = [
   ["a", 1],

@@ -27,5 +27,18 @@ export const channels: ReadonlyArray<Alert> = [
       labels: { instance: "a", asset: "C1" }
     },
     calm: [['tollkeeper_batch_store_lost_units{instance="a", asset="C1"}', "0x60"]]
+  },
+  {
+    name: "TollkeeperReceiverUnpaid",
+    severity: "warning",
+    expr: "tollkeeper_batch_store_unpaid_units > 0",
+    for: "15m",
+    summary: "An amount claimed for a seller cannot be paid out: it waits in the contract.",
+    fires: {
+      // Absent, then 1.
+      series: [['tollkeeper_batch_store_unpaid_units{instance="a", asset="C1"}', "_x5 1x60"]],
+      labels: { instance: "a", asset: "C1" }
+    },
+    calm: [['tollkeeper_batch_store_unpaid_units{instance="a", asset="C1"}', "0x60"]]
   }
 ]

@@ -1,8 +1,8 @@
 // Paid calls of many buyers at one seller, one after another: the time of a call, from signing its voucher to having
 // the page, and the ledger transactions of all of them with their deposits, claim and settlement. Checks the balances.
 import { BatchStellarClient } from "../../../examples/batch/BatchStellarClient.ts"
-import { decode, encode } from "../../../examples/seller-http.ts"
-import { usdcBalance } from "../../support/balances.ts"
+import { decode, encode } from "../../../examples/seller/outcome.mjs"
+import { usdcBalance } from "../../../runtime/redteam/balances.ts"
 import { median } from "../payments/median.ts"
 import type { Subject } from "../payments/world.ts"
 import { type ShopOrder, startShop } from "./shop.ts"

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url"
 import { BatchClaims } from "../../../examples/batch/BatchClaims.ts"
 import { BatchStellarServer, keyAuthorizer } from "../../../examples/batch/BatchStellarServer.ts"
 import { startBatchSeller } from "../../../examples/batch/startBatchSeller.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 
 export interface ShopOrder {
   readonly facilitator: string

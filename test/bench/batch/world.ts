@@ -10,7 +10,7 @@ import { localBatchContractOf } from "../../../plugins/x402-batch-local/deploy.t
 import { type Batch, type BatchChannel, makeBatch } from "../../support/batchBuyer.ts"
 import { freePort } from "../../support/freePort.ts"
 import { startPostgres } from "../../support/postgres.ts"
-import { askFriendbot, type RpcCall, rpcCall } from "../../support/rpcCall.ts"
+import { askFriendbot, type RpcCall, rpcCall } from "../../../runtime/redteam/rpcCall.ts"
 import { startClients, type Clients } from "../payments/startClients.ts"
 import { type Base, startFloor, startOurs, type Subject } from "../payments/world.ts"
 import { connectTo, createDatabase, serverPid } from "../rig/database.ts"

@@ -6,8 +6,8 @@ import { randomBytes } from "node:crypto"
 import { connect, type Socket } from "node:net"
 import process from "node:process"
 import { queryDeclaration } from "../../plugins/catalog/support.ts"
-import { makePayment } from "../../support/buyer.ts"
-import { rpcCall } from "../../support/rpcCall.ts"
+import { makePayment } from "../../../runtime/redteam/buyer.ts"
+import { rpcCall } from "../../../runtime/redteam/rpcCall.ts"
 import type { Order, PaymentKind, Reply, SendFigures, SendOrder, SignOrder } from "./orders.ts"
 
 /** Lifetime of a payment in ledgers: three hundred seconds with five per ledger, as the official client assumes. */

@@ -9,7 +9,7 @@ import process from "node:process"
 import { installSet } from "../../conformance/officialSet.ts"
 import { freePort } from "../../support/freePort.ts"
 import { startPostgres } from "../../support/postgres.ts"
-import { askFriendbot, type RpcCall, rpcCall } from "../../support/rpcCall.ts"
+import { askFriendbot, type RpcCall, rpcCall } from "../../../runtime/redteam/rpcCall.ts"
 import { type BenchDatabase, connectTo, createDatabase, serverPid } from "../rig/database.ts"
 import { type Service, startService, until } from "../rig/processes.ts"
 import { denoArgs, denoProgram, programArgs, root } from "../rig/program.ts"
@@ -26,6 +26,8 @@ export interface Subject {
   /** The facilitator's database; absent for the official class. */
   readonly databaseUrl?: string
   readonly sponsorSecret?: string
+  readonly stateFolder?: string
+  readonly settings?: ReadonlyArray<string>
   readonly tail: () => string
   readonly stop: () => Promise<void>
 }
@@ -122,7 +124,7 @@ export const startOurs = async (base: Base, deno: boolean, options: OursOptions)
     async () => (await metrics()).includes(`tollkeeper_channels_ready ${channels}\n`),
     service
   )
-  return { ...service, name, port, databaseUrl: own, sponsorSecret }
+  return { ...service, name, port, databaseUrl: own, sponsorSecret, stateFolder: join(base.folder, name), settings }
 }
 
 const startPeer = async (base: Base, secrets: ReadonlyArray<string>, feeSecret: string, rpcUrl: string) => {

@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { cosign } from "../../../examples/receipts/cosign.mjs"
 import {
   compareStories,
+  wentBack,
   isUnderRetiredKey,
   judge,
   openStory,
@@ -58,6 +59,15 @@ describe("two downloads of a log", () => {
     const [older, newer] = [await story(entries.slice(0, 513)), await story(entries)]
     expect(await compareStories(older, newer)).toBeUndefined()
     expect(await compareStories(newer, older)).toBeUndefined()
+    // A log that signs an old state with a new time has gone back.
+    const at = ({ tree, ...rest }: typeof older, time: number) => ({ ...rest, tree: { ...tree, time } })
+    expect(wentBack(at(older, 2_000), at(newer, 1_000))).toBe(true)
+    expect(wentBack(at(newer, 1_000), at(older, 2_000))).toBe(true)
+    for (const [before, after] of [
+      [1_000, 2_000],
+      [1_500, 1_000]
+    ] as const)
+      expect(wentBack(at(older, before), at(newer, after))).toBe(false)
   })
 
   it.each([
@@ -88,8 +98,8 @@ describe("two downloads of a log", () => {
     const old = await writeLog(join(place, "1"), log, entries.slice(0, 300))
     const next = await writeLog(join(place, "2"), log, entries.slice(0, 20), "pay.example/log/2")
     // The layout below /log: the first epoch, a list of all, and each epoch by its name.
-    await writeLog(place, log, entries.slice(0, 300))
-    expect(await readNewest(place)).toEqual({ note: old, place })
+    const whole = await writeLog(place, log, entries.slice(0, 300))
+    expect(await readNewest(place)).toEqual({ note: whole, place })
     const epochs = ["pay.example/log", "pay.example/log/2"].map((origin) => ({ origin }))
     await writeFile(join(place, "epochs"), JSON.stringify({ epochs }))
     expect(await readNewest(place)).toEqual({ note: next, place: join(place, "2") })
@@ -245,8 +255,14 @@ describe("the witness", () => {
     const next = await requestOf(10, entries.slice(0, 300))
     await expect(witness.add(next.replace("old 10\n", "old 10\n%\n"))).rejects.toMatchObject({ status: 400 })
     const root = rootOf(levelsOf(entries.slice(0, 10)), 10).toString("base64")
-    const extended = noteOf(log, `pay.example/log\n10\n${root}\nextension\n`)
-    expect(await witness.add(`old 10\n\n${extended}`)).toContain("witness.example")
+    const now = Math.floor(Date.now() / 1_000)
+    const extended = (line: string) => `old 10\n\n${noteOf(log, `pay.example/log\n10\n${root}\nextension\n${line}`)}`
+    expect(await witness.add(extended(`time ${now}\n`))).toContain("witness.example")
+    for (const line of [`time ${now - 90_000}\n`, `time ${now + 90_000}\n`, ""])
+      await expect(witness.add(extended(line))).rejects.toMatchObject({
+        status: 403,
+        message: expect.stringContaining("may be frozen")
+      })
   })
 
   it("survives a request that was cut off", async () => {

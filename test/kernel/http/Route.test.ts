@@ -1,7 +1,7 @@
 // One declaration of a route, as used by the router, the document, the reader of its query, the metrics' label and the
 // checks of pages.
 import { expect, it } from "@effect/vitest"
-import { Context, Effect, Layer, Schema } from "effect"
+import { Cause, Context, Effect, Layer, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { allowOrigins } from "../../../kernel/http/allowOrigins.ts"
 import { withinCapacity } from "../../../kernel/http/httpMiddleware.ts"
@@ -21,6 +21,7 @@ const list = {
   summary: "Books.",
   exposure: "public",
   callers: "public",
+  cost: { cpuMillis: 1, bytesOut: 1_024 },
   inPath: Schema.Struct({ shelf: text("Its name.") }),
   query: Schema.Struct({
     after: Schema.optionalKey(parameter(digits, "From this on.")),
@@ -36,10 +37,12 @@ const file = {
   id: "file",
   summary: "A file.",
   callers: "keyed",
+  cost: { cpuMillis: 1, bytesOut: 1_024 },
   inPath: Schema.Struct({ name: text("Its path.") }),
   answers: { 200: { description: "The file.", body: Schema.String } }
 } satisfies Documented
 
+const priced = { callers: "public", cost: { cpuMillis: 1, bytesOut: 1_024 } } as const
 const about = { tag: "shelf", about: "A shelf." }
 
 const declared = Effect.gen(function* () {
@@ -55,11 +58,13 @@ const declared = Effect.gen(function* () {
     // A second group of a tag adds no second tag.
     yield* addRoutes(about, [])
     yield* mountRoutes([
-      route({ method: "GET", path: "/shelf", exposure: "page", cors: "own" }, answer),
-      route({ method: "DELETE", path: "/shelf/own", exposure: "guarded", cors: "own" }, answer),
-      route({ method: "GET", path: "/alive/now", exposure: "public", label: "/alive/now", isProbe: true }, answer)
+      route({ method: "GET", path: "/shelf", exposure: "page", cors: "own", ...priced }, answer),
+      route({ method: "DELETE", path: "/shelf/own", exposure: "guarded", cors: "own", ...priced }, answer),
+      route(
+        { method: "GET", path: "/alive/now", exposure: "public", label: "/alive/now", isProbe: true, ...priced },
+        answer
+      )
     ])
-    yield* (yield* HttpRouter.HttpRouter).add("GET", "/plain/:x", answer)
   }).pipe(Effect.provideService(HttpRouter.HttpRouter, collectingRouter(collected)))
   yield* claims.claim("library", collected)
   return { rules: claims.rules, document: JSON.parse(openApi.text()) as any as any }
@@ -69,21 +74,32 @@ const layer = Layer.merge(RouteClaims.layer, OpenApi.layer)
 const withRoutes = <A, E>(use: (made: Effect.Success<typeof declared>) => Effect.Effect<A, E>) =>
   declared.pipe(Effect.flatMap(use), Effect.provide(layer), Effect.scoped)
 
-it.effect("a declared route has its rules, and one of the bare router is guarded", () =>
+it.effect("a declared route has its rules", () =>
   withRoutes(({ rules }) =>
     Effect.sync(() => {
       expect(rules.of("GET", "/shelf/v1/books/low")).toEqual({
+        path: "/shelf/v1/books/:shelf",
         exposure: "public",
         cors: "allowed",
         label: "/shelf",
-        isProbe: false
+        isPayment: false,
+        isProbe: false,
+        ...priced
       })
       for (const method of ["HEAD", "OPTIONS"]) expect(rules.of(method, "/shelf/")?.exposure).toBe("page")
       expect(rules.of("DELETE", "/shelf")).toBe(undefined)
-      expect(rules.of("GET", "/plain/x")?.exposure).toBe("guarded")
       expect(rules.of("GET", "/%73helf")?.cors).toBe("own")
     })
   )
+)
+
+it.effect("a route of the bare router, without a cost, is refused", () =>
+  Effect.gen(function* () {
+    const collected: Array<Collected> = []
+    yield* collectingRouter(collected).add("GET", "/plain/:x", answer)
+    const refused = yield* Effect.flip(Effect.sandbox((yield* RouteClaims).claim("plain", collected)))
+    expect(Cause.pretty(refused)).toContain("GET /plain/: declares no cost")
+  }).pipe(Effect.provide(layer))
 )
 
 it.effect("a path is a label only as declared, or by the first segment of declared paths", () =>
@@ -118,7 +134,7 @@ it.effect("the document has the declared routes and no page", () =>
       expect(get.parameters[1].schema).toEqual({ type: "string", pattern: "^[0-9]+$" })
       expect(get.parameters[2].schema).toMatchObject({ type: "integer", minimum: 0 })
       expect(document.tags).toEqual([{ name: "shelf", description: "A shelf." }])
-      for (const word of ["exposure", "cors", "label", "isProbe"]) expect(Object.keys(get)).not.toContain(word)
+      for (const word of ["exposure", "cors", "label", "isProbe", "cost"]) expect(Object.keys(get)).not.toContain(word)
     })
   )
 )
@@ -196,4 +212,14 @@ it.effect("pages of allowed origins read what is not declared for this origin al
       expect(yield* cors("OPTIONS", "/shelf/files/a", asks)).toBe(shop)
     })
   )
+)
+
+it.effect("a route of the bare router ends the boot", () =>
+  Effect.gen(function* () {
+    const collected: Array<Collected> = []
+    yield* collectingRouter(collected).add("GET", "/shelf", answer)
+    const claims = yield* RouteClaims
+    const exit = yield* Effect.exit(claims.claim("library", collected))
+    expect(String(exit)).toContain("GET /shelf declares no cost")
+  }).pipe(Effect.provide(RouteClaims.layer))
 )

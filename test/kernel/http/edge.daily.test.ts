@@ -9,8 +9,9 @@ import {
   senselessTerms,
   senselessTransactions,
   templateOf
-} from "../../redteam/httpBodies.ts"
+} from "../../../runtime/redteam/bodies.ts"
 import { all } from "../../../runtime/deploy/observability/registry.ts"
+import { eventually } from "../../support/eventually.ts"
 import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 
 class Keyed extends Context.Service<Keyed, Facilitator>()("test/Keyed") {}
@@ -102,6 +103,26 @@ layer(keyed, { timeout: 240_000, excludeTestServices: true })("with operator key
       const { ask } = yield* Keyed
       for (const headers of [{}, bearer(alice)]) expect((yield* ask("/metrics", { headers })).status).toBe(401)
       expect((yield* ask("/metrics", { headers: bearer("operator-secret-0123456789") })).status).toBe(200)
+    })
+  )
+})
+
+layer(keyed, { timeout: 240_000, excludeTestServices: true })("the audit trail", (it) => {
+  it.effect("has an operator's reads and a key's sign-ins, each once", () =>
+    Effect.gen(function* () {
+      const { ask, sql } = yield* Keyed
+      const operator = bearer("operator-secret-0123456789")
+      for (let times = 0; times < 3; times++) {
+        yield* ask("/metrics", { headers: operator })
+        yield* ask("/analytics/v1/sellers/GNOBODY", { headers: operator })
+        yield* ask("/analytics/v1/overview", { headers: bearer(alice) })
+        const headers = { "content-type": "application/json", "x-tollkeeper-page": "1" }
+        yield* ask("/dashboard/session", { method: "POST", headers, body: JSON.stringify({ key: alice }) })
+      }
+      const rows = sql<{ line: string }>`select person || ' ' || via || ' ' || action || ' ' || subject as line
+        from kernel_operator_acts where action in ('read', 'sign in') order by 1`
+      const found = yield* eventually(rows, ({ length }) => length >= 2)
+      expect(found.map(({ line }) => line)).toEqual(["alice page sign in caller", "ops api read /metrics"])
     })
   )
 })

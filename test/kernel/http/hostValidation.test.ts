@@ -1,6 +1,6 @@
 // Which requests a loopback listener attributes to its user, and which to a page of another site.
 import { describe, expect, it } from "vitest"
-import { isAllowedHost, checkHostAndOrigin } from "../../../kernel/http/hostValidation.ts"
+import { checkHostAndOrigin, isListedHost } from "../../../kernel/http/hostValidation.ts"
 
 const loopback = {
   host: "127.0.0.1",
@@ -57,7 +57,8 @@ describe("a listener elsewhere", () => {
   it("a public listener accepts any Host and relies on keys", () => {
     const open = { ...loopback, host: "0.0.0.0" }
     expect(refused({ host: "evil.example", origin: "http://evil.example" }, false, open)).toBeUndefined()
-    expect(isAllowedHost("evil.example", "0.0.0.0", [])).toBe(true)
-    expect(isAllowedHost("evil.example", "0.0.0.0", ["pay.example"])).toBe(false)
+    const listed = ["pay.example", "Pay.Example:8443", "evil.example", "", undefined]
+    expect(listed.map((host) => isListedHost(host, ["pay.example"]))).toEqual([true, true, false, false, false])
+    expect(isListedHost("evil.example", [])).toBe(false)
   })
 })

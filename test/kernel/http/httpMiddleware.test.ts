@@ -4,14 +4,14 @@ import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Logger, Option, References, Tracer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { httpMiddleware, withinCapacity } from "../../../kernel/http/httpMiddleware.ts"
-import { type DeclaredRules, rulesOf } from "../../../kernel/http/RouteRules.ts"
+import type { DeclaredRules } from "../../../kernel/http/RouteRules.ts"
 import { withSpanIfSampled } from "../../../kernel/effect/withSpanIfSampled.ts"
 import { currentTraceParent } from "../../../kernel/TraceParent.ts"
 
 const requestTo = (path: string, headers: Record<string, string> = {}) =>
   HttpServerRequest.fromWeb(new Request(`http://127.0.0.1${path}`, { method: "POST", headers }))
 
-const routes: DeclaredRules = { labelled: rulesOf, of: () => undefined }
+const routes: DeclaredRules = { labelled: (label) => ({ label, isProbe: false }), of: () => undefined }
 
 const ask = (path: string, handler: Effect.Effect<HttpServerResponse.HttpServerResponse, unknown>) =>
   httpMiddleware(handler, routes).pipe(Effect.provideService(HttpServerRequest.HttpServerRequest, requestTo(path)))

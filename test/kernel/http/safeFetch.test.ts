@@ -22,6 +22,7 @@ const network = (names: Record<string, ReadonlyArray<string>>, redirects: Record
       names[host] === undefined
         ? Effect.fail(new OutboundFailed({ reason: "unresolved" }))
         : Effect.succeed(names[host]),
+    texts: () => Effect.die("must not be called"),
     send: ({ address, url }) =>
       Effect.sync(() => {
         dialed.push(`${url} at ${address}`)

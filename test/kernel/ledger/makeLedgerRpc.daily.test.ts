@@ -14,7 +14,6 @@ import {
 } from "../../../kernel/stellar/Envelope.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { checkEndpoints, layer } from "../../../kernel/ledger/makeLedgerRpc.ts"
-import { readHostError } from "../../../kernel/ledger/readHostError.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import * as NodeHttpCalls from "../../../runtime/platform/nodeHttpCalls.ts"
@@ -22,6 +21,7 @@ import { gzipSync } from "node:zlib"
 import { readRpcHeaders, type RpcHeader } from "../../../kernel/config/rpcHeaders.ts"
 import { type Said, type ScriptedRpc, startScriptedRpc, testPassphrase } from "../../support/scriptedRpc.ts"
 import { bumpWithSignature, feeBump } from "../../support/feeBump.ts"
+import { readHostError } from "../../../kernel/ledger/makeSimulate.ts"
 
 const platform = Layer.merge(NodeCrypto.layer, NodeHttpCalls.layer)
 

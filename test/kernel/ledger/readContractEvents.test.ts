@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
 import { readContractEvents } from "../../../kernel/ledger/readContractEvents.ts"
 import { encodeValue, i128Of, i128Value, symbolOf, symbolValue } from "../../../kernel/stellar/Value.ts"
-import { testnetUsdc as contract } from "../../support/buyer.ts"
+import { testnetUsdc as contract } from "../../../runtime/redteam/buyer.ts"
 
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64")
 const item = (ledger: number, changes: object = {}) => ({

@@ -6,7 +6,7 @@ import { Context, Effect, Layer } from "effect"
 import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
-import { awaitTransaction } from "../../support/rpcCall.ts"
+import { awaitTransaction } from "../../../runtime/redteam/rpcCall.ts"
 
 class Running extends Context.Service<Running, Facilitator>()("test/Running") {}
 

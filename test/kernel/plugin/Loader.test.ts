@@ -2,6 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { Context, Effect, Exit, Layer } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import { contract } from "../../../kernel/contract/Contract.ts"
+import { mountRoutes, route } from "../../../kernel/http/Route.ts"
 import * as Loader from "../../../kernel/plugin/Loader.ts"
 import * as Plugin from "../../../kernel/plugin/Plugin.ts"
 import { PluginStates } from "../../../kernel/plugin/PluginStates.ts"
@@ -42,8 +43,8 @@ const setup = () => {
         Effect.gen(function* () {
           yield* Store
           yield* noted(id)
-          const router = yield* HttpRouter.HttpRouter
-          yield* router.add("GET", path, HttpServerResponse.text(id))
+          const declared = { method: "GET", path, callers: "public", cost: { cpuMillis: 1, bytesOut: 9 } } as const
+          yield* mountRoutes([route(declared, Effect.succeed(HttpServerResponse.text(id)))])
           if (failure !== undefined) return yield* Effect.fail(failure)
         })
       )

@@ -19,9 +19,9 @@ import * as NodeListeners from "../../../runtime/platform/nodeListeners.ts"
 import { loadProfile } from "../../../runtime/profile.ts"
 import { sentenceOf } from "../../../runtime/sentence.ts"
 import { serve } from "../../../runtime/serve.ts"
-import { makePayment } from "../../support/buyer.ts"
+import { makePayment } from "../../../runtime/redteam/buyer.ts"
 import { databaseKinds, sourceLayer } from "../../support/databases.ts"
-import { rpcCall } from "../../support/rpcCall.ts"
+import { rpcCall } from "../../../runtime/redteam/rpcCall.ts"
 
 const passphrase = passphrases["ledger:pubnet"]
 const usdcContract = new Asset("USDC", USDC_ISSUER).contractId(passphrase)

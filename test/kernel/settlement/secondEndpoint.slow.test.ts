@@ -86,7 +86,7 @@ describe("a settlement with two endpoints", () => {
         const answer = yield* facilitator.settle(body)
         expect(answer.json, answer.text).toMatchObject({ success: true })
         const asked = second.asked.slice(before).filter((method) => method !== "getLatestLedger")
-        expect(asked).toEqual(["getLedgerEntries"])
+        expect(asked).toEqual(["getTransaction"])
         expect(yield* shown(stage, answer.json.transaction)).toMatchObject({ status: "success", confirmations: 2 })
         expect(yield* facilitator.balance(payTo)).toBe(2n * price)
       })

@@ -11,7 +11,7 @@ import { Within } from "../../../runtime/commands/CommandTarget.ts"
 import { examineSponsor } from "../../../runtime/commands/doctor.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
-import { askFriendbot } from "../../support/rpcCall.ts"
+import { askFriendbot } from "../../../runtime/redteam/rpcCall.ts"
 import { eventually } from "../../support/eventually.ts"
 
 const price = 10_000n

@@ -20,7 +20,7 @@ import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Signer } from "../../../kernel/signer/Signer.ts"
 import { Vault } from "../../../kernel/signer/Vault.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
-import { makePayment } from "../../support/buyer.ts"
+import { makePayment } from "../../../runtime/redteam/buyer.ts"
 import { channel, channels, hostAt, networkWith, otherChannel, sponsor, vaultWith } from "./vaults.ts"
 
 const stranger = Keypair.random().publicKey()
@@ -275,8 +275,24 @@ describe("a transaction of the sponsor's own", () => {
     }).pipe(Effect.provide(signers))
   )
 
+  const anchor = { _tag: "Anchor", hash: new Uint8Array(32).fill(7) } as const
+
+  it.effect("anchors a hash in its memo and changes nothing", () =>
+    Effect.gen(function* () {
+      const { envelope } = yield* (yield* Signer).signSponsor(sponsors([anchor]))
+      const { memo, operations } = TransactionBuilder.fromXDR(envelope, Networks.TESTNET) as any
+      expect([memo.type, Buffer.from(memo.value).toString("hex")]).toEqual(["hash", "07".repeat(32)])
+      expect(operations).toMatchObject([{ type: "bumpSequence", bumpTo: "0" }])
+    }).pipe(Effect.provide(signers))
+  )
+
   const departures: ReadonlyArray<readonly [string, Transaction]> = [
     ["of another account", sponsors([], channel)],
+    [
+      "that has a memo beside another operation",
+      sponsors([{ _tag: "Fund", account: channel, amountStroops: 1n }, anchor])
+    ],
+    ["that does nothing and has no memo", changed(sponsors([anchor]), { memo: { type: 0 } })],
     [
       "that offers more than its ceiling for an operation",
       changed(sponsors([{ _tag: "Fund", account: channel, amountStroops: 1n }]), { fee: 100_001 })

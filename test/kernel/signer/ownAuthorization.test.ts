@@ -12,7 +12,7 @@ import { holdsAny } from "../../../kernel/signer/ownAuthorization.ts"
 import { Signer } from "../../../kernel/signer/Signer.ts"
 import { Vault } from "../../../kernel/signer/Vault.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
-import { callOf, invocationOf, signAuthorization } from "../../support/authorization.ts"
+import { callOf, invocationOf, signAuthorization } from "../../../runtime/redteam/authorization.ts"
 
 const sponsor = Keypair.random()
 const former = Keypair.random()

@@ -17,7 +17,7 @@ import {
 } from "../../../kernel/stellar/Envelope.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
-import { makePayment } from "../../support/buyer.ts"
+import { makePayment } from "../../../runtime/redteam/buyer.ts"
 import { bumpWithSignature, feeBump } from "../../support/feeBump.ts"
 
 const payer = Keypair.random()

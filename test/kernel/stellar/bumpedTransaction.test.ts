@@ -16,7 +16,7 @@ import {
   withSignatures
 } from "../../../kernel/stellar/Envelope.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
-import { makePayment } from "../../support/buyer.ts"
+import { makePayment } from "../../../runtime/redteam/buyer.ts"
 import { bumpWithSignature, feeBump } from "../../support/feeBump.ts"
 
 const [payer, channel, sponsor] = [Keypair.random(), Keypair.random(), Keypair.random()]

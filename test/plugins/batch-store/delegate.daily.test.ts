@@ -9,7 +9,7 @@ import { delegateAuthorizer, remoteAuthorizer } from "../../../examples/batch/re
 import { startBatchSeller } from "../../../examples/batch/startBatchSeller.ts"
 import { pay, refund } from "../../../examples/client/prepared.mjs"
 import { makeBatch } from "../../support/batchBuyer.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 
 const keys = { shop: "shop-secret-0123456789", other: "other-secret-0123456789" }

@@ -270,21 +270,44 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("pays out what a refund claimed, and never takes a claim back", () =>
+      it.effect("pays out a claimed total, whichever reading shows it first", () =>
         Effect.gen(function* () {
           const channels = yield* StoredChannels
           const claims = yield* Claims
-          const place = { ...shop, principal: `key:refunding-${kind}` }
-          const id = newId()
-          yield* pay(place, id, "refunded", 100n)
           const refunded = { ...state, balance: "100", totalClaimed: "100", refundNonce: 1 }
-          expect(yield* channels.sync(place, id, refunded, undefined)).toMatchObject({ totalClaimed: "100" })
-          // An older reading of the ledger arrives late.
-          expect(yield* channels.sync(place, id, state, undefined)).toMatchObject({ totalClaimed: "100" })
-          const open = (yield* claims.open(network)).filter((one) => one.principal === place.principal)
-          expect(open.map(({ kind, payload }) => [kind, payload])).toEqual([
-            ["settle", { type: "settle", receiver: channelConfig.receiver, token: channelConfig.token }]
-          ])
+          const seen = { balance: 100n, totalClaimed: 100n, withdrawRequestedAt: 0, refundNonce: 1n }
+          const next = (id: string) => ({ ...asked(id, "next", 200n), state: { ...state, totalClaimed: "100" } })
+          const readings = {
+            sync: (place: Place, id: string) => channels.sync(place, id, refunded, undefined),
+            watch: (place: Place, id: string) => claims.seen(network, { ...place, channelId: id }, seen),
+            reserve: (place: Place, id: string) => channels.reserve(place, next(id), options),
+            "new record": (place: Place) => channels.reserve(place, next(newId()), options)
+          }
+          for (const [name, read] of Object.entries(readings)) {
+            const place = { ...shop, principal: `key:refunding-${name}-${kind}` }
+            const own = Effect.map(claims.open(network), (all) =>
+              all.filter((one) => one.principal === place.principal)
+            )
+            const id = newId()
+            yield* pay(place, id, "refunded", 100n)
+            yield* read(place, id)
+            // The seller's own reading, and an older one, arrive late.
+            yield* channels.sync(place, id, refunded, undefined)
+            expect(yield* channels.sync(place, id, state, undefined)).toMatchObject({ totalClaimed: "100" })
+            const [settle, ...others] = yield* own
+            expect([settle?.kind, settle?.payload, others.length], name).toEqual([
+              "settle",
+              { type: "settle", receiver: channelConfig.receiver, token: channelConfig.token },
+              0
+            ])
+            // The settle was submitted before the next claim, so that claim needs another one.
+            yield* claims.attempted(settle!)
+            yield* channels.sync(place, id, { ...refunded, totalClaimed: "150" }, undefined)
+            expect(
+              (yield* own).map((one) => one.kind),
+              name
+            ).toEqual(["settle", "settle"])
+          }
         })
       )
 
@@ -316,10 +339,33 @@ for (const kind of databaseKinds) {
           yield* channels.sync(place, claimed, { ...state, totalClaimed: "100" }, undefined)
           yield* sql`update batch_store_channels set requested_at = now() - interval '2 days'
             where principal = ${place.principal}`
-          yield* channels.forget(3 * 86_400_000)
+          yield* channels.forget(3 * 86_400_000, 1_000)
           expect(yield* channels.list(place, "")).toHaveLength(2)
-          yield* channels.forget(86_400_000)
+          yield* channels.forget(86_400_000, 1_000)
           expect((yield* channels.list(place, "")).map(({ channelId }) => channelId)).toEqual([open])
+        })
+      )
+
+      it.effect("keeps a key's newest charges, and the newest of each channel", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const sql = yield* SqlClient.SqlClient
+          const place = { ...shop, principal: `key:charging-${kind}` }
+          const [early, late] = [newId(), newId()]
+          yield* pay(place, early, "first", 100n)
+          yield* pay(place, early, "second", 200n)
+          for (let n = 1; n <= 6; n++) yield* pay(place, late, `late-${n}`, BigInt(n) * 100n)
+          yield* channels.forget(86_400_000, 3)
+          const left = yield* sql<{ payment: string }>`select payment from batch_store_charges
+            where principal = ${place.principal} order by charged_at`
+          expect(left.map(({ payment }) => payment.replace(/-+$/, ""))).toEqual([
+            "second",
+            "late-4",
+            "late-5",
+            "late-6"
+          ])
+          // A deleted charge is not made again: its voucher builds on an old total.
+          expect((yield* channels.reserve(place, asked(late, "late-1", 100n), options)).status).toBe("stale")
         })
       )
 
@@ -492,11 +538,33 @@ for (const kind of databaseKinds) {
           yield* sql`insert into batch_store_claims (principal, network, kind, receiver, token, payload)
             select ${`key:rival-${kind}`}, network, kind, receiver, token, payload from batch_store_claims
             where id = ${settle!.id}`
-          yield* pay(place, id, "resting-again", 200n)
+          const again = {
+            ...asked(id, "resting-again", 200n),
+            state: { ...state, totalClaimed: "100", refundNonce: 1 }
+          }
+          yield* channels.reserve(place, again, options)
+          yield* channels.charge(place, { payment: again.payment, channelId: id, amount: "100" })
           yield* sql`update batch_store_channels set claim_after = null where principal = ${place.principal}`
           expect(yield* claims.record(due, { ...group, alone: true }, 40)).toBe(1)
           yield* claims.settled((yield* open)[0]!, "ff".repeat(32))
           expect((yield* open).map((one) => one.kind)).toEqual(["settle"])
+        })
+      )
+
+      it.effect("believes no reading from before a refund", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const claims = yield* Claims
+          const place = { ...shop, principal: `key:behind-${kind}` }
+          const id = newId()
+          yield* pay(place, id, "before", 100n)
+          const refunded = { ...state, balance: "100", refundNonce: 1 }
+          yield* channels.sync(place, id, refunded, undefined)
+          // A node that is behind still shows the balance before the refund.
+          expect((yield* channels.reserve(place, asked(id, "behind", 200n), options)).status).toBe("busy")
+          yield* channels.sync(place, id, state, undefined)
+          yield* claims.seen(network, { principal: place.principal, channelId: id }, shown(7))
+          expect(yield* channels.get(place, id)).toMatchObject({ ...refunded, withdrawRequestedAt: 0 })
         })
       )
 
@@ -510,7 +578,7 @@ for (const kind of databaseKinds) {
           yield* channels.reserve(place, asked(id, "abandoned", 100n), options)
           yield* sql`update batch_store_channels set requested_at = now() - interval '2 days',
               pending_until = now() - interval '2 days' where principal = ${place.principal}`
-          yield* channels.forget(86_400_000)
+          yield* channels.forget(86_400_000, 1_000)
           expect(yield* channels.list(place, "")).toEqual([])
         })
       )

@@ -28,6 +28,10 @@ const ceilings: ReadonlyArray<readonly [tables: RegExp, ceiling: string]> = [
   [/^kernel_/, "no caller writes it: replicas, keys, channels and ledgers"],
   [/^analytics_(refusals|verifications)$/, "a row for each reason and key a day"],
   [/^(analytics|receipts|webhooks)_/, "settlements, or the process itself"],
+  [
+    /^batch_store_charges$/,
+    "keys alone: batch_store.charges_per_key_max of 300 bytes, and an hour's charges in the key's points"
+  ],
   [/^batch_store_/, "keys alone: batch_store.channels_per_key_max; 64 policies"],
   [/^(mcp_tools|dashboard)_/, "agents' payments, operators and the process itself"]
 ]

@@ -17,7 +17,11 @@ export const makePlace = Effect.gen(function* () {
           Effect.tap(() => Effect.sync(() => Deferred.doneUnsafe(answered, Exit.void))),
           Effect.tap(() => gate.await)
         )
-      }) satisfies SqlConnection.Connection["execute"]
+      }) satisfies SqlConnection.Connection["execute"],
+      executeUnprepared: ((...args) => {
+        counter.statements += 1
+        return connection.executeUnprepared(...args)
+      }) satisfies SqlConnection.Connection["executeUnprepared"]
     })
   const acquirer = Effect.map(Effect.provideService(sql.reserve, ReadTarget, undefined), watched)
   const from = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.provideService(effect, ReadTarget, acquirer)

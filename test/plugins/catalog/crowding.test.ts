@@ -29,8 +29,8 @@ const observationOf = (payer: string, at: number, probed: () => void): PaymentOb
     scheme: "exact",
     network: "ledger:testnet",
     asset: "C",
-    amount: Option.some(1n),
-    amountText: "1",
+    amount: Option.some(100n),
+    amountText: "100",
     payTo: "GOWNER",
     maxTimeoutSeconds: 60,
     extra: {}

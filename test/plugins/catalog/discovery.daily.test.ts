@@ -4,7 +4,7 @@ import { Context, Effect, Layer } from "effect"
 import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { eventually } from "../../support/eventually.ts"
 import { browse, declaring, explain, type Json, mcpDeclaration, resolve, verified } from "./support.ts"
 

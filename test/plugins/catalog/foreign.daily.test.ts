@@ -2,7 +2,7 @@
 // about them are not listed. Other catalogs can read this catalog's pages, conditionally.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { eventually } from "../../support/eventually.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import { startOrigin } from "./startOrigin.ts"

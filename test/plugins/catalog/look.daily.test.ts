@@ -1,9 +1,13 @@
 // The origin route `look` over HTTP: its answers about unlisted entries, and new probes of the origin's listings, so
 // that a seller that was down, or was declared with another method, is listed as it answers.
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import type { Keypair } from "@stellar/stellar-sdk"
+import { Context, Effect } from "effect"
+import { createHash } from "node:crypto"
 import { describe } from "vitest"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { Network } from "../../../kernel/config/Network.ts"
+import { moveText } from "../../../plugins/catalog/ownership/OriginMoves.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import type { Facilitator } from "../../support/facilitator.ts"
 import { eventually } from "../../support/eventually.ts"
@@ -138,6 +142,55 @@ describe.each(databaseKinds)("a look on %s", (database) => {
           yield* eventually(methodsOf("/posted"), (found) => found === "origin POST")
           // No method with an effect is ever requested.
           expect(origin.asked.every((line) => /^(GET|HEAD) /.test(line))).toBe(true)
+        })
+      ),
+    240_000
+  )
+
+  it.live(
+    "moves a seller's listing by its signature, never by a redirect",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* startProbing(database)
+          const [payer, seller, stranger] = yield* Effect.all([1, 2, 3].map(() => facilitator.account()))
+          const payTo = seller!.publicKey()
+          const [old, next, other] = [yield* startOrigin, yield* startOrigin, yield* startOrigin]
+          const page = sellingPage({ payTo, asset: testnetUsdc, description: "Page", declaration: queryDeclaration() })
+          old.answers.set("/page", page)
+          next.answers.set("/page", page)
+          const [at, moved] = [`${old.url}/page`, `${next.url}/page`]
+          yield* verified(facilitator, yield* declaring(facilitator, { payer: payer!, payTo, url: at }))
+          const gradeOf = (url: string) =>
+            Effect.map(resolve(facilitator, url), ({ json, status }) => [status, json.resource?.grade].join(" "))
+          yield* eventually(gradeOf(at), (found) => found === "200 origin")
+          const network = Context.get(facilitator.services as Context.Context<Network>, Network).id
+          const movedFrom = (to: string, by: Keypair) => {
+            const move = { from: old.url, to, payTo, signedAt: new Date().toISOString() }
+            const text = `Stellar Signed Message:\n${moveText(move, network)}`
+            const signature = by.sign(createHash("sha256").update(text).digest())
+            return [{ ...move, origin: old.url, signature: Buffer.from(signature).toString("base64") }]
+          }
+          const wellKnown = "/.well-known/x402"
+          // A stranger has the old origin's redirects, and the seller's account without the old origin.
+          const location = `${other.url}${wellKnown}`
+          old.answers.set(wellKnown, { status: 308, headers: { location } })
+          old.answers.set("/page", { status: 308, headers: { location: `${other.url}/page` } })
+          serve(other, wellKnown, { payTo, movedTo: other.url, movedFrom: movedFrom(other.url, seller!) })
+          expect(yield* look(facilitator, other)).toMatchObject({ moved: 0 })
+          old.answers.set("/page", page)
+          serve(old, wellKnown, { payTo, movedTo: next.url })
+          serve(next, wellKnown, {
+            payTo,
+            movedFrom: [...movedFrom(next.url, stranger!), ...movedFrom(next.url, seller!)]
+          })
+          const answer = yield* look(facilitator, next)
+          expect(answer["asked"]).toContain(`move from ${old.url}: not signed by payTo, move from ${old.url}: 1 moved`)
+          expect(answer["moved"]).toBe(1)
+          expect((yield* resolve(facilitator, at)).status).toBe(404)
+          yield* eventually(gradeOf(moved), (found) => found === "200 origin")
+          const { json } = yield* resolve(facilitator, moved)
+          expect(json.resource).toMatchObject({ ownership: "proven", verification: "payment_observed" })
         })
       ),
     240_000

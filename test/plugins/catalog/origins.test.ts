@@ -15,8 +15,6 @@ const owner = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 const settings = {
   requireHttpsOrigins: true,
   allowLocalOrigins: false,
-  probeTimeoutMillis: 5_000,
-  probeBytesMax: 262_144,
   probePauseSeconds: 60,
   canaryUrls: ["https://canary.example.org/"],
   resolvedMcpEndpoints: { "mcp://calculator": "https://calc.example.com/mcp" }
@@ -53,6 +51,7 @@ const network = (
             new OutboundFailed({ reason: "unresolved", ...(host.startsWith("gone") ? { isAuthoritative: true } : {}) })
           )
         : Effect.sync(() => addresses[Math.min(probed++, addresses.length - 1)]!),
+    texts: () => Effect.die("must not be called"),
     send: ({ address, body, bytesMax, headers, method, url }) => {
       sent.push(`${method} ${url} at ${address}`)
       expect(body === undefined).toBe(method !== "POST")

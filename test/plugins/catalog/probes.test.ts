@@ -8,7 +8,11 @@ import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { Config } from "../../../plugins/catalog/Config.ts"
 import { type AskedResource, type OriginAnswer, Origins } from "../../../plugins/catalog/ownership/Origins.ts"
 import { leaseProbes, restAfter, startProbes } from "../../../plugins/catalog/ownership/reconcileProbes.ts"
-import { requestProbesOf } from "../../../plugins/catalog/store/Resources.ts"
+import { SearchSettings } from "../../../plugins/catalog/contract.ts"
+import { PricedAssets } from "../../../plugins/catalog/ownership/PricedAssets.ts"
+import type { Weighed } from "../../../plugins/catalog/search/rank/signals.ts"
+import { ResourceSignals } from "../../../plugins/catalog/search/rank/ResourceSignals.ts"
+import { requestProbesAmong, requestProbesOf } from "../../../plugins/catalog/store/Resources.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { timed } from "../../support/timed.ts"
 import { answerOf, openStore, type Said, shop, values } from "./store.ts"
@@ -16,6 +20,13 @@ import { answerOf, openStore, type Said, shop, values } from "./store.ts"
 const ours = { resource: `${shop}/a` }
 const dearer = { ...ours, amount: "6" }
 const paid = { stage: "settled", payer: "GBUYER" } as const
+const searching = Layer.succeed(SearchSettings, {
+  popularity_weight: 0,
+  freshness_weight: 0,
+  origin_decay: 1,
+  unproven_share: 0.9,
+  evidence_margin: 0.3
+} as SearchSettings["Service"])
 const evil = { payer: "GEVIL" } as const
 
 /** A listing with its origin's terms, probed just now. */
@@ -131,6 +142,96 @@ describeDatabases(
             expect(yield* request(1)).toBe(1)
             expect(yield* due).toMatchObject([{ id: hidden, free: true }])
             expect(yield* request(9)).toBe(2)
+            expect(yield* due).toMatchObject([{ id, free: true }])
+          })
+        )
+      )
+
+      it.effect(
+        "a listing is probed again minutes after a sale, then at doubling intervals",
+        timed(
+          Effect.gen(function* () {
+            const { apply, now, probe, settle, sql } = yield* openStore({ newResourcesPerDayMax: 1_000 })
+            const offer = { ...ours, amount: "1000" }
+            yield* settle(offer, { payer: "GBUYER", dollars: 1 })
+            yield* probe(answerOf({ said: [offer] }))
+            const minutes: Array<number> = []
+            for (let minute = 0; minute <= 50; minute++) {
+              for (const { fence, id } of yield* leaseProbes(sql, yield* now, true)) {
+                yield* apply(id, fence, answerOf({ said: [offer] }), yield* now)
+                minutes.push(minute)
+              }
+              yield* TestClock.adjust("1 minute")
+            }
+            expect(minutes).toEqual([5, 10, 20, 40])
+          })
+        )
+      )
+
+      it.effect(
+        "a seller that is gone ranks below live ones until it sells again",
+        timed(
+          Effect.gen(function* () {
+            const { declare, now, parts, probeAt, settle, sql } = yield* openStore({ newResourcesPerDayMax: 1_000 })
+            const offers = ["dead", "alive"].map((name) => ({
+              resource: `https://${name}.example.com/weather`,
+              payTo: `G${name}`,
+              description: "The weather of a city, hour by hour"
+            }))
+            const ids: Array<bigint> = []
+            for (const one of offers) {
+              ids.push((yield* declare(one)).resourceId!)
+              yield* TestClock.adjust("1 minute")
+              yield* probeAt(one.resource, answerOf({ said: [one] }))
+            }
+            const order = Effect.gen(function* () {
+              const { apply } = yield* ResourceSignals
+              const hits = ids.map((id, at) => ({ id, score: 1 - at / 100, ranks: {} })) as ReadonlyArray<Weighed>
+              const wish = { isOfOneSeller: false, prefers: [], query: "weather", evidenced: new Set<bigint>() }
+              return (yield* apply(hits, wish)).hits.map(({ id }) => ids.indexOf(id))
+            }).pipe(
+              Effect.provide(Layer.fresh(ResourceSignals.layer)),
+              Effect.provide(Layer.mergeAll(Layer.succeed(PricedAssets, { assets: [] }), searching)),
+              Effect.provideContext(parts)
+            )
+            expect(yield* order).toEqual([0, 1])
+            yield* TestClock.adjust("5 minutes")
+            const dead = offers[0]!
+            yield* probeAt(dead.resource, answerOf({ life: "origin_gone" }))
+            expect(yield* order).toEqual([1, 0])
+            // A probe that proves nothing leaves it below; nor does it become the original of the other's text.
+            yield* probeAt(dead.resource, answerOf({ life: "unknown" }))
+            expect(yield* order).toEqual([1, 0])
+            yield* TestClock.adjust("1 minute")
+            yield* settle({ ...dead, amount: "1000" }, { payer: "GBUYER", dollars: 1 })
+            expect(yield* order).toEqual([0, 1])
+            yield* TestClock.adjust("1 minute")
+            yield* probeAt(dead.resource, answerOf({ life: "origin_gone" }))
+            expect(yield* order).toEqual([1, 0])
+            yield* probeAt(dead.resource, answerOf({ said: [dead] }))
+            expect(yield* order).toEqual([0, 1])
+            const [count] = yield* sql`select 1 from catalog_probes where gone_at > ${yield* now}`
+            expect(count).toBeUndefined()
+          })
+        )
+      )
+
+      it.effect(
+        "shown listings are probed unless they were lately, the oldest first",
+        timed(
+          Effect.gen(function* () {
+            const { declare, due, id, now, sql } = yield* openListed
+            const { resourceId: other } = yield* declare({ resource: `${shop}/b` }, paid)
+            const request = (max: number, ids: ReadonlyArray<bigint>) =>
+              Effect.flatMap(now, (now) => {
+                const since = new Date(now.getTime() - 300_000)
+                return requestProbesAmong(sql, { ids, max, since }, values, now)
+              })
+            expect(yield* request(9, [id])).toBe(0)
+            yield* TestClock.adjust("6 minutes")
+            expect(yield* request(1, [id, other!])).toBe(1)
+            expect(yield* due).toEqual([])
+            expect(yield* request(2, [id, other!])).toBe(2)
             expect(yield* due).toMatchObject([{ id, free: true }])
           })
         )

@@ -30,10 +30,8 @@ export const values = {
   versionsPerDayMax: 3,
   freeListingsPerHourMax: 10_000,
   declaredBytesPerDayMax: 1_000_000,
-  dustBelow: 100,
   probeOrigins: true,
   probePauseSeconds: 60,
-  probeAgainHours: 24,
   foreignCatalogs: [],
   allowLocalOrigins: false,
   recipients: { bound: ["GBOUND"] }

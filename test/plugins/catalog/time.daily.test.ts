@@ -26,14 +26,12 @@ const start = Date.parse("2031-03-01T00:00:00Z")
 const config = {
   indexOn: "verified",
   staleAfterHours: 168,
-  dustBelow: 100,
   newResourcesPerDayMax: 1_000,
   versionsPerDayMax: 100,
   freeListingsPerHourMax: 1_000,
   declaredBytesPerDayMax: 1_000_000,
   probeOrigins: true,
   probePauseSeconds: 60,
-  probeAgainHours: 24,
   allowLocalOrigins: false
 } as CatalogValues
 

@@ -125,7 +125,7 @@ describeDatabases(
             expect(yield* declare(moved, authorizedBy("GOWNER", "s2"))).toMatchObject({ decision: "updated" })
             expect(yield* listing).toMatchObject({ pay_tos: ["GNEW"], state: "active", grade: "declared" })
             expect(yield* prices).toEqual(["2000"])
-            // The former account, whose key may have leaked, can no longer change anything, and neither can its
+            // The former account's key may have leaked, so it can no longer change anything, and neither can its
             // replaced signature.
             const back = { ...own, payTo: "GTHIEF" }
             expect(yield* declare(back, authorizedBy("GOWNER", "s3"))).toMatchObject({ reason: "payto_conflict" })
@@ -190,6 +190,35 @@ describeDatabases(
             expect(yield* store.listing).toMatchObject({ pay_tos: ["GOWNER"], description: "Reports" })
           })
         )
+      )
+
+      it.effect.each(["the origin's words", "a late sale"] as const)(
+        "free words gain no evidence from %s in quarantine",
+        (source) =>
+          timed(
+            Effect.gen(function* () {
+              const store = yield* open()
+              const squat = { ...own, payTo: "GSQUAT", description: "Mine" }
+              const recorded = yield* store.declare(squat, { payer: "GSTRANGER" })
+              yield* store.probe(answerOf({ word: { payTos: ["GOWNER"], delisted: false } }))
+              expect(yield* store.listing).toMatchObject({ state: "quarantined", pay_tos: ["GOWNER"] })
+              if (source === "a late sale") {
+                const sale = { transaction: "late", payer: "GBUYER", payTo: "GSQUAT", amount: "1000", risked: "1000" }
+                yield* store.sightings.touch(recorded.resourceId!, yield* store.now, {
+                  ...sale,
+                  claim: recorded.claim!
+                })
+                yield* store.sightings.flush
+              } else yield* store.probe(answerOf({ said: [own] }))
+              yield* store.declare({ ...own, description: "Lies" }, { payer: "GSTRANGER" })
+              const { description } = yield* store.listing
+              expect([description, ...(yield* evidence(store))]).toEqual(
+                source === "a late sale"
+                  ? ["Lies", { stands: false, established: false }]
+                  : ["Reports", { stands: true, established: true }]
+              )
+            })
+          )()
       )
     })
   },

@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { Asset, Keypair, Networks, Operation, rpc, TransactionBuilder } from "@stellar/stellar-sdk"
 import { afterAll, describe, expect, it } from "vitest"
 import { root } from "../../../runtime/bootstrap.mjs"
-import { askFriendbot, rpcCall } from "../../support/rpcCall.ts"
+import { askFriendbot, rpcCall } from "../../../runtime/redteam/rpcCall.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "tollkeeper-ledger-"))
 const running = new Set<() => Promise<unknown>>()

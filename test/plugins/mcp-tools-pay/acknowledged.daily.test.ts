@@ -1,7 +1,6 @@
 // Paid content arrives: a host that dies, or does not read, gets it with the identical call, and pays nothing more. It
 // pays again only after the session has made another request and the replay window has passed.
-import { Client } from "@modelcontextprotocol/sdk/client/index.js"
-import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
+import type { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { Client as ModernClient } from "@modelcontextprotocol/client"
 import { StdioClientTransport as ModernStdio } from "@modelcontextprotocol/client/stdio"
 import { expect, layer } from "@effect/vitest"
@@ -13,40 +12,11 @@ import { join } from "node:path"
 import process from "node:process"
 import { call, connectHttp, type Json } from "../mcp-tools/support.ts"
 import { enabled, HttpWorld, query } from "./httpWorld.ts"
-import { agentKey, pay, payingSet, PayWorld } from "./payWorld.ts"
+import { agentKey, connectStdio, pay, PayWorld, stdioCommand } from "./payWorld.ts"
 import { amount } from "./seller.ts"
 
-const root = new URL("../../../", import.meta.url).pathname
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 130_000 })
-
-/** How a host starts the tool server of its window. */
-const commandOf = Effect.fnUntraced(function* (state: string, set: ReadonlyArray<string> = []) {
-  const { agent, facilitator } = yield* PayWorld
-  const all = ["signer.mode=env-secret", `facilitator.base_url=${facilitator.url}`, ...payingSet(facilitator), ...set]
-  return {
-    command: process.execPath,
-    args: [
-      "--disable-warning=ExperimentalWarning",
-      join(root, "runtime/cli.ts"),
-      "tools",
-      "--state",
-      state,
-      ...all.flatMap((one) => ["--set", one])
-    ],
-    env: { TOOLS_PAYER_SECRET: agent.secret() }
-  }
-})
-
-const connectStdio = (options: { command: string; args: Array<string>; env: Record<string, string> }) =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const client = new Client({ name: "host", version: "1.0.0" })
-      await client.connect(new StdioClientTransport({ ...options, stderr: "ignore" }))
-      return client
-    }),
-    (client) => Effect.promise(() => client.close())
-  )
 
 /** A host that reads the answer to its call as far as `bytes`, and dies with its tool server. */
 const dyingHost = (
@@ -150,7 +120,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid 
       Effect.gen(function* () {
         const { agent, facilitator, ref, seller } = yield* PayWorld
         const state = mkdtempSync(join(tmpdir(), "tollkeeper-host-"))
-        const command = yield* commandOf(state, ["answers.stdio_bytes_max=2097152"])
+        const command = yield* stdioCommand(state, ["answers.stdio_bytes_max=2097152"])
         const text = longText(300_000)
         seller.behaviour = { paid: (result) => ({ ...result, content: [{ type: "text", text }] }) }
         const before = yield* facilitator.balance(agent.publicKey())
@@ -170,7 +140,16 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid 
       Effect.gen(function* () {
         const { agent, facilitator, ref, seller } = yield* PayWorld
         const state = mkdtempSync(join(tmpdir(), "tollkeeper-long-"))
-        const command = yield* commandOf(state, ["network_security.max_response_bytes=33554432"])
+        const command = yield* stdioCommand(state, ["network_security.max_response_bytes=33554432"])
+        const client = yield* connectStdio(command)
+        const modern = yield* Effect.acquireRelease(
+          Effect.promise(async () => {
+            const made = new ModernClient({ name: "host", version: "1.0.0" })
+            await made.connect(new ModernStdio({ ...command, stderr: "ignore" }))
+            return made
+          }),
+          (made) => Effect.promise(() => made.close())
+        )
         const before = yield* facilitator.balance(agent.publicKey())
         for (const [length, isPaged] of [
           [5_300_000, false],
@@ -179,15 +158,6 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid 
           const text = longText(length)
           seller.behaviour = { paid: (result) => ({ ...result, content: [{ type: "text", text }] }) }
           const own = args()
-          const client = yield* connectStdio(command)
-          const modern = yield* Effect.acquireRelease(
-            Effect.promise(async () => {
-              const made = new ModernClient({ name: "host", version: "1.0.0" })
-              await made.connect(new ModernStdio({ ...command, stderr: "ignore" }))
-              return made
-            }),
-            (made) => Effect.promise(() => made.close())
-          )
           for (const one of [client, modern]) {
             const request = { name: "x402_call_resource", arguments: { ref, arguments: own } }
             const raw = yield* Effect.promise(() => one.callTool(request) as Promise<Json>)

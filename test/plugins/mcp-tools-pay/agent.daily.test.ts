@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { openMarket, runAgent } from "../../../examples/agent.ts"
 import { ingest } from "../../relevance/ingest.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { eventually } from "../../support/eventually.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import { fieldListings } from "../catalog/search/fieldListings.ts"
@@ -66,6 +66,33 @@ it.live(
       assert.deepStrictEqual(yield* run(10_000n, guessed, "which mushroom is safe"), [])
       assert.strictEqual(guessed.filter((line) => line.startsWith("Nearest")).length > 0, true, guessed.join("\n"))
       assert.strictEqual(guessed.at(-1), "Not bought   nothing that is listed is known to answer this")
+    }),
+  240_000
+)
+
+it.live(
+  "the example agent buys on later runs too, while earlier sellers are dead",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startFacilitator()
+      const place = { facilitator: facilitator.url, ledger: facilitator.ledgerUrl }
+      const runs: Array<number> = []
+      for (let run = 1; run <= 3; run++) {
+        const [agent, customer, owner] = [
+          yield* facilitator.account(),
+          yield* facilitator.account(),
+          yield* facilitator.account()
+        ]
+        const { sellers } = yield* Effect.promise(() =>
+          openMarket({ ...place, payTo: owner.publicKey() }, customer.secret())
+        )
+        const bought = yield* Effect.promise(() =>
+          runAgent({ ...place, secret: agent.secret(), goal: "weather in Riga", budget: 20_000n, say: () => undefined })
+        )
+        yield* Effect.promise(() => Promise.all(sellers.map(({ close }) => close())))
+        runs.push(bought.length)
+      }
+      assert.deepStrictEqual(runs, [2, 2, 2])
     }),
   240_000
 )

@@ -106,6 +106,8 @@ const storeFacts = (store: BudgetStore["Service"], minutePasses: Effect.Effect<u
     expect(yield* store.move(one.id, { state: "settled" })).toBe(false)
     expect(yield* store.move(one.id, { state: "signed", authorization })).toBe(true)
     expect(yield* moves).toEqual([1, untimed([{ ...one, state: "signed", authorization }])])
+    // A decision on the state before it was signed comes late.
+    expect(yield* store.move(one.id, { state: "released", from: "reserved" })).toBe(false)
     expect(yield* store.move(one.id, { state: "unknown", transaction: "ab" })).toBe(true)
     expect(untimed((yield* store.open).filter(({ id }) => id === one.id))).toEqual(
       untimed([{ ...one, state: "unknown", authorization, transaction: "ab" }])
@@ -138,6 +140,25 @@ const storeFacts = (store: BudgetStore["Service"], minutePasses: Effect.Effect<u
     expect([beside.undelivered.map(({ id }) => id), beside.released]).toEqual([[again.id], [again.id, open.id]])
     yield* store.forget(again.id)
     expect((yield* store.ofInvocation("kept beside")).undelivered).toEqual([])
+
+    // An agent that never acknowledges fills the space for contents, and gives way to others that have less.
+    const contents = Effect.fnUntraced(function* (agent: string, content: string) {
+      const one = reservation({ agent, invocation: content, amount: 1n })
+      expect(yield* store.reserve(one, ceilings, 0)).toBe("kept")
+      yield* store.move(one.id, { state: "signed", authorization })
+      const isKept = yield* store.keep(one.id, { payment: "signed", content: content.padEnd(40) }, 100)
+      return { one, isKept }
+    })
+    const [first, second] = [yield* contents("key:flood", "first"), yield* contents("key:flood", "second")]
+    const quiet = yield* contents("key:quiet", "quiet")
+    const third = yield* contents("key:flood", "third")
+    expect([first, second, quiet, third].map(({ isKept }) => isKept)).toEqual([true, true, true, false])
+    const left = yield* Effect.forEach([first, second, quiet], ({ one }) => store.kept(one.id))
+    expect(left.map(({ content, payment }) => [payment, content?.trim()])).toEqual([
+      ["signed", undefined],
+      ["signed", "second"],
+      ["signed", "quiet"]
+    ])
 
     // Of concurrent calls that read one invocation one pays; a call that reads again may pay again.
     const same = (made: number) =>

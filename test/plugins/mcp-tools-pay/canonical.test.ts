@@ -6,7 +6,7 @@ import { canonicalOrigin, isCanonicalUrl } from "../../../plugins/mcp-tools/cano
 import { canonicalRules } from "../../../plugins/mcp-tools-pay/policy/canonicalRules.ts"
 import { decide, type PolicyQuestion } from "../../../plugins/mcp-tools-pay/policy/decide.ts"
 import { policySection } from "../../../plugins/mcp-tools-pay/policy/policySection.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 
 describe("an origin", () => {
   it("an origin is canonical for any spelling of host, port and case", () => {

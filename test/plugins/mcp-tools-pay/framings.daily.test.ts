@@ -2,15 +2,18 @@
 // answers. Content that cannot be framed is returned unchanged, with the reason. Numbers and names are never changed.
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import type { Duplex } from "node:stream"
-import { brotliCompressSync, gzipSync } from "node:zlib"
+import { brotliCompressSync, deflateRawSync, gzipSync } from "node:zlib"
 import { makeRandom } from "../../simulation/random.ts"
 import { randomJson } from "../../support/randomJson.ts"
 import { inexactIn } from "../../../plugins/mcp-tools/exactJson.ts"
-import type { Json } from "../mcp-tools/support.ts"
+import { connectSse, type Json } from "../mcp-tools/support.ts"
 import { httpAmount, type HttpReply } from "./httpSeller.ts"
 import { enabled, fetched, HttpWorld, query } from "./httpWorld.ts"
-import { agentKey, pay, PayWorld } from "./payWorld.ts"
+import { agentKey, connectStdio, pay, PayWorld, stdioCommand } from "./payWorld.ts"
 import { amount } from "./seller.ts"
 
 let fresh = 0
@@ -66,6 +69,27 @@ const framings: ReadonlyArray<readonly [string, number, (socket: Duplex, reply: 
     302,
     (socket, reply) => socket.end(lines(headOf(reply, "302 Found", ["location: /elsewhere"])) + text(reply))
   ],
+  [
+    "a length that is too short",
+    200,
+    (socket, reply) => socket.end(lines(headOf(reply, "200 OK", ["content-length: 5"])) + text(reply))
+  ],
+  ["204 with a body", 204, (socket, reply) => socket.end(lines(headOf(reply, "204 No Content")) + text(reply))],
+  ["304 with a body", 304, (socket, reply) => socket.end(lines(headOf(reply, "304 Not Modified")) + text(reply))],
+  ["an empty line first", 200, (socket, reply) => socket.end(`\r\n${lines(headOf(reply))}${text(reply)}`)],
+  [
+    "no coding by name",
+    200,
+    (socket, reply) => socket.end(lines(headOf(reply, "200 OK", ["content-encoding: identity"])) + text(reply))
+  ],
+  [
+    "gzip, which was not offered",
+    200,
+    (socket, reply) => {
+      socket.write(lines(headOf(reply, "200 OK", ["content-encoding: gzip"])))
+      socket.end(gzipSync(text(reply)))
+    }
+  ],
   ["a byte order mark", 200, (socket, reply) => socket.end(lines(headOf(reply)) + "\ufeff" + text(reply))]
 ]
 
@@ -75,6 +99,18 @@ const settle = (facilitator: string, payment: Json): Promise<Json> =>
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ x402Version: 2, paymentPayload: payment, paymentRequirements: payment["accepted"] })
   }).then((answer) => answer.json() as Promise<Json>)
+
+/** A client of a tool server, over each transport. */
+const transports = [
+  ["HTTP", Effect.flatMap(PayWorld, ({ paying }) => paying([enabled]))],
+  [
+    "SSE",
+    Effect.flatMap(PayWorld, ({ toolsUrl }) =>
+      Effect.flatMap(toolsUrl([enabled]), (url) => connectSse(url, agentKey.split(":")[1]))
+    )
+  ],
+  ["stdio", Effect.flatMap(stdioCommand(mkdtempSync(join(tmpdir(), "tollkeeper-framings-")), [enabled]), connectStdio)]
+] as const
 
 layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid answer", (it) => {
   it.effect(
@@ -141,6 +177,22 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid 
             response
               .writeHead(200, { "content-type": "text/event-stream", "content-encoding": "br" })
               .end(brotliCompressSync(`data: ${JSON.stringify(result(message, settled))}\n\n`)),
+          "no coding, declared as gzip": (message: Json, settled: Json, response: any) =>
+            response
+              .writeHead(200, { "content-type": "application/json", "content-encoding": "gzip" })
+              .end(JSON.stringify(result(message, settled))),
+          "deflate without its header": (message: Json, settled: Json, response: any) =>
+            response
+              .writeHead(200, { "content-type": "application/json", "content-encoding": "deflate" })
+              .end(deflateRawSync(JSON.stringify(result(message, settled)))),
+          "events declared as JSON": (message: Json, settled: Json, response: any) =>
+            response
+              .writeHead(200, { "content-type": "application/json" })
+              .end(`event: message\ndata: ${JSON.stringify(result(message, settled))}\n\n`),
+          "JSON declared as events": (message: Json, settled: Json, response: any) =>
+            response
+              .writeHead(200, { "content-type": "text/event-stream" })
+              .end(JSON.stringify(result(message, settled))),
           resumed: (message: Json, settled: Json, response: any) => {
             waiting = JSON.stringify(result(message, settled))
             response.writeHead(200, { "content-type": "text/event-stream" }).end("retry: 10\nid: e-1\ndata: \n\n")
@@ -175,18 +227,20 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid 
           else expect([what, sum]).toEqual([what, own.a + own.b])
         }
         seller.behaviour = {}
-        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount * 5n)
+        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(
+          amount * BigInt(Object.keys(answers).length)
+        )
       }).pipe(Effect.scoped),
     240_000
   )
 
-  it.effect(
-    "content goes in and comes out the same, for random JSON [S214]",
-    () =>
+  it.effect.each(transports)(
+    "random JSON goes in and comes out the same over %s [S214]",
+    ([, connect]) =>
       Effect.gen(function* () {
-        const { paying, ref, seller } = yield* PayWorld
+        const { ref, seller } = yield* PayWorld
         const { ref: page, seller: shop } = yield* HttpWorld
-        const client = yield* paying([enabled])
+        const client = yield* connect
         const seen = { exact: 0, inexact: 0 }
         for (let seed = 1; seed <= 6; seed++) {
           const random = makeRandom(seed)
@@ -200,16 +254,15 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid 
           else expect([seed, body["json"], body["text"]]).toEqual([seed, undefined, sold])
           seller.behaviour = {
             isStateless: true,
-            text: (sent) => sent.replace(/"structuredContent":\{"sum":\d+\}/, `"structuredContent":${sold}`)
+            text: (sent) => sent.replace(/"structuredContent":\{"sum":\d+\}/, () => `"structuredContent":${sold}`)
           }
-          const { body: called } = yield* pay(client, ref, args())
-          if (isExact) expect([seed, called["structuredContent"]]).toEqual([seed, JSON.parse(sold)])
-          else
-            expect([seed, called["structuredContent"], called["structuredContentText"]]).toEqual([
-              seed,
-              undefined,
-              sold
-            ])
+          const own = { ...args(), more: JSON.parse(randomJson(random, true, 5)) }
+          const { body: called } = yield* pay(client, ref, own)
+          expect([seed, seller.calls.at(-1)!.args]).toEqual([seed, own])
+          const { structuredContent, structuredContentText } = called
+          expect([seed, structuredContent, structuredContentText]).toEqual(
+            isExact ? [seed, JSON.parse(sold), undefined] : [seed, undefined, sold]
+          )
         }
         seller.behaviour = {}
         shop.behaviour = {}

@@ -121,7 +121,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })(
         Effect.gen(function* () {
           const { paying, ref: tool, seller: other } = yield* PayWorld
           const { ref, seller } = yield* HttpWorld
-          const client = yield* paying([enabled, "network_security.max_concurrent_connections=4"])
+          const client = yield* paying([enabled, "network_security.max_concurrent_connections=6"])
           const received = seller.received.length
           let [open, most] = [0, 0]
           const hanging = (socket: Duplex) => {

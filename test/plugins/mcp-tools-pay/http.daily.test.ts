@@ -1,6 +1,8 @@
 import { gzipSync } from "node:zlib"
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { freePort } from "../../support/freePort.ts"
+import { declaring, verified } from "../catalog/support.ts"
 import { call, type Json } from "../mcp-tools/support.ts"
 import { encode, httpAmount, type HttpReply, type HttpSeller } from "./httpSeller.ts"
 import { enabled, fetched, HttpWorld, paymentsIn, query, refOf, soon } from "./httpWorld.ts"
@@ -515,6 +517,37 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })(
         const { body, isError } = yield* fetched(yield* paying([enabled]), ref)
         expect(isError).toBe(false)
         expect(body).toMatchObject({ json: hostile, receipt: { authorizedAmount: "3000", status: "settled" } })
+      }).pipe(Effect.scoped)
+    )
+
+    it.effect("a seller that could not be reached goes behind the others in searches", () =>
+      Effect.gen(function* () {
+        const { facilitator, paying } = yield* PayWorld
+        const { seller } = yield* HttpWorld
+        seller.behaviour = {}
+        const [payer, port] = [yield* facilitator.account(), yield* Effect.promise(() => freePort())]
+        const dead = {
+          payer,
+          payTo: (yield* facilitator.account()).publicKey(),
+          url: `http://127.0.0.1:${port}/weather`
+        }
+        yield* verified(facilitator, yield* declaring(facilitator, { ...dead, amount: httpAmount }))
+        const client = yield* paying([enabled])
+        const search = Effect.map(call(client, "x402_search_resources", { type: "http" }), ({ body }) =>
+          (body["resources"] as ReadonlyArray<Json>).map(({ resource, wrapper }) => ({
+            isDead: resource["resource"] === dead.url,
+            isWarned: JSON.stringify(wrapper["warnings"]).includes("seller_unreachable"),
+            ref: wrapper["ref"]
+          }))
+        )
+        const before = yield* search
+        expect(before.at(-1)!.isDead).toBe(false)
+        const { body } = yield* fetched(client, before.find(({ isDead }) => isDead)!.ref)
+        expect([body["code"], body["retryable"]]).toEqual(["UPSTREAM_TIMEOUT", true])
+        const after = yield* search
+        expect(after.map(({ isDead, isWarned }) => [isDead, isWarned])).toEqual(
+          after.map((_, at) => [at === after.length - 1, at === after.length - 1])
+        )
       }).pipe(Effect.scoped)
     )
   }

@@ -7,7 +7,7 @@ import type { IncomingMessage } from "node:http"
 import type { Duplex } from "node:stream"
 import { saleKey } from "../../../examples/seller/outcome.mjs"
 import type { Facilitator } from "../../support/facilitator.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { type Json, substitute } from "../mcp-tools/support.ts"
 
 export const httpAmount = 3_000n
@@ -47,6 +47,8 @@ export interface HttpSeller {
   readonly received: Array<Received>
   readonly settlements: Array<Json>
   readonly terms: () => Json
+  /** The declaration in the 402 of a path. */
+  readonly declared: Map<string, { readonly description: string; readonly extension: Json }>
 }
 
 export const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64")
@@ -77,9 +79,16 @@ export const startHttpSeller = Effect.fnUntraced(function* (facilitator: Pick<Fa
   const asked = (url: string, behaviour: HttpBehaviour): HttpReply => {
     const version = behaviour.version ?? 2
     const { amount, ...others } = seller.terms()
+    const { description, extension } = seller.declared.get(new URL(url).pathname) ?? {}
     const honest: Json =
       version === 2
-        ? { x402Version: 2, error: "payment required", resource: { url }, accepts: [seller.terms()], extensions: {} }
+        ? {
+            x402Version: 2,
+            error: "payment required",
+            resource: { url, ...(description === undefined ? {} : { description }) },
+            accepts: [seller.terms()],
+            extensions: extension === undefined ? {} : { catalog: extension }
+          }
         : {
             x402Version: 1,
             error: "payment required",
@@ -143,6 +152,7 @@ export const startHttpSeller = Effect.fnUntraced(function* (facilitator: Pick<Fa
     behaviour: {},
     received: [],
     settlements: [],
+    declared: new Map(),
     terms: () => ({
       scheme: "exact",
       network: "ledger:testnet",

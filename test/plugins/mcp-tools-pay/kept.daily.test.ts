@@ -125,8 +125,8 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an open
         })
       })
       const through = [enabled, soon, `facilitator.base_url=${catalog}`, "network_security.paid_call_timeout_ms=5000"]
-      // Three hanging requests to the catalog take every connection.
-      const patient = ["network_security.timeout_ms=120000", "network_security.max_concurrent_connections=3"]
+      // Three hanging requests to the catalog take every connection of the agent.
+      const patient = ["network_security.timeout_ms=120000", "network_security.max_concurrent_connections=6"]
       const client = yield* paying([...through, ...patient])
       const before = yield* facilitator.balance(agent.publicKey())
       const [first, second, mcp] = [{ query: query() }, { query: query() }, args()]

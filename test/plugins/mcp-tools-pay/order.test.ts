@@ -8,7 +8,7 @@ import { toolError } from "../../../plugins/mcp-tools/contract.ts"
 import { Payer } from "../../../plugins/mcp-tools-pay/payer/Payer.ts"
 import { PaymentBuilder } from "../../../plugins/mcp-tools-pay/payer/PaymentBuilder.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { layerTest } from "../../support/layerTest.ts"
 
 it.effect("nothing is signed before the budget's store holds the authorization [S102, S211]", () =>

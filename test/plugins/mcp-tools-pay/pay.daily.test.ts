@@ -5,14 +5,12 @@ import { Effect } from "effect"
 import { mkdtempSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import process from "node:process"
-import { pay, payingSet, PayWorld, sealed } from "./payWorld.ts"
+import { pay, payingSet, PayWorld, sealed, stdioCommand } from "./payWorld.ts"
 import { amount, type Seller } from "./seller.ts"
 import { call, connectHttp, type Json, startTools } from "../mcp-tools/support.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { encodeReference } from "../../../plugins/mcp-tools/Reference.ts"
 
-const root = new URL("../../../", import.meta.url).pathname
 /** Unique arguments for every test, so that no two calls are identical. */
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 1_000 })
@@ -120,25 +118,11 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paying f
     "payment works over stdio with an environment seed that is never shown [S249, S252]",
     () =>
       Effect.gen(function* () {
-        const { agent, facilitator, ref, seller } = yield* PayWorld
+        const { agent, ref, seller } = yield* PayWorld
         seller.behaviour = {}
         const folder = mkdtempSync(join(tmpdir(), "tollkeeper-stdio-"))
-        const set = [
-          "signer.mode=env-secret",
-          `facilitator.base_url=${facilitator.url}`,
-          ...payingSet(facilitator)
-        ].flatMap((assignment) => ["--set", assignment])
         const transport = new StdioClientTransport({
-          command: process.execPath,
-          args: [
-            "--disable-warning=ExperimentalWarning",
-            join(root, "runtime/cli.ts"),
-            "tools",
-            "--state",
-            join(folder, "state"),
-            ...set
-          ],
-          env: { TOOLS_PAYER_SECRET: agent.secret() },
+          ...(yield* stdioCommand(join(folder, "state"))),
           stderr: "pipe"
         })
         let said = ""

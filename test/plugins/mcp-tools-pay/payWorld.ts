@@ -1,13 +1,16 @@
 // A test world for payments: a facilitator with its ledger, an agent's account, a cataloged seller, and tool servers
 // that pay from it.
-import type { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import type { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, Layer, type Scope } from "effect"
 import { createCipheriv, randomBytes } from "node:crypto"
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { testnetUsdc } from "../../support/buyer.ts"
+import process from "node:process"
+import { root } from "../../../runtime/bootstrap.mjs"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { declaring, mcpDeclaration, verified } from "../catalog/support.ts"
 import { amount, inputSchema, type Seller, startSeller } from "./seller.ts"
@@ -111,3 +114,31 @@ export class PayWorld extends Context.Service<
 /** Calls the seller's tool. */
 export const pay = (client: Client, ref: string, args: Json = { a: 1, b: 2 }, more: Json = {}): Effect.Effect<Called> =>
   call(client, "x402_call_resource", { ref, arguments: args, ...more })
+
+/** How a host starts the tool server of its window. */
+export const stdioCommand = Effect.fnUntraced(function* (state: string, set: ReadonlyArray<string> = []) {
+  const { agent, facilitator } = yield* PayWorld
+  const all = ["signer.mode=env-secret", `facilitator.base_url=${facilitator.url}`, ...payingSet(facilitator), ...set]
+  return {
+    command: process.execPath,
+    args: [
+      "--disable-warning=ExperimentalWarning",
+      join(root, "runtime/cli.ts"),
+      "tools",
+      "--state",
+      state,
+      ...all.flatMap((one) => ["--set", one])
+    ],
+    env: { TOOLS_PAYER_SECRET: agent.secret() }
+  }
+})
+
+export const connectStdio = (options: { command: string; args: Array<string>; env: Record<string, string> }) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const client = new Client({ name: "host", version: "1.0.0" })
+      await client.connect(new StdioClientTransport({ ...options, stderr: "ignore" }))
+      return client
+    }),
+    (client) => Effect.promise(() => client.close())
+  )

@@ -22,7 +22,7 @@ import { ToolsConfig, Upstreams } from "../../../plugins/mcp-tools/contract.ts"
 import { Payer } from "../../../plugins/mcp-tools-pay/payer/Payer.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { testPassphrase } from "../../support/scriptedRpc.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { sealed } from "./payWorld.ts"
 
 const platform = Layer.merge(NodeCrypto.layer, NodeServices.layer)
@@ -52,6 +52,7 @@ const signerAt = (
   const asked: Array<OutboundRequest> = []
   const outbound: Outbound["Service"] = {
     resolve: () => Effect.succeed(["10.0.0.7"]),
+    texts: () => Effect.die("must not be called"),
     send: (request) =>
       Effect.sync(() => {
         asked.push(request)
@@ -85,7 +86,8 @@ describe("a signer's response", () => {
     Effect.gen(function* () {
       const crypto = yield* Crypto
       const payload = payloadWith(crypto)
-      const accepted = (signed: Uint8Array) => isSignedAs(crypto, transfer, authorization, payload, signed)
+      const accepted = (signed: Uint8Array) =>
+        isSignedAs(crypto, agent.publicKey(), transfer, authorization, payload, signed)
       const honest = signedBy(agent, payload)
       expect(accepted(honest)).toBe(true)
       const wrong: ReadonlyArray<readonly [string, Uint8Array]> = [
@@ -117,7 +119,7 @@ describe("an external signer", () => {
       expect(yield* payer.address).toBe(agent.publicKey())
       expect(yield* payer.address).toBe(agent.publicKey())
       const signed = yield* payer.sign({ entryXdr: unsigned.toXdr(), payload, around: () => new Uint8Array() })
-      expect(isSignedAs(crypto, transfer, authorization, payload, signed)).toBe(true)
+      expect(isSignedAs(crypto, agent.publicKey(), transfer, authorization, payload, signed)).toBe(true)
       expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual([
         "GET https://signer.example/v1/address",
         "POST https://signer.example/v1/sign-auth-entry"

@@ -11,7 +11,7 @@ import { randomUUID } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { saleKey } from "../../../examples/seller/outcome.mjs"
 import type { Facilitator } from "../../support/facilitator.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { mcpDeclaration } from "../catalog/support.ts"
 import { type Json, substitute } from "../mcp-tools/support.ts"
 

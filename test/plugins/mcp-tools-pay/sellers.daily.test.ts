@@ -7,7 +7,7 @@ import { Context, Effect, Layer } from "effect"
 import { signPayment } from "../../../examples/buyer.ts"
 import { startSeller } from "../../../examples/seller-http.ts"
 import { startMcpSeller } from "../../../examples/seller-mcp.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import type { Json } from "../mcp-tools/support.ts"
 

@@ -158,6 +158,7 @@ it.effect("stdin is read after all plugins start, so tools/list is complete [S18
         Layer.succeed(Stdio, stdin.port),
         Layer.succeed(Outbound, {
           resolve: () => Effect.die("must not be called"),
+          texts: () => Effect.die("must not be called"),
           send: () => Effect.die("must not be called")
         })
       ])

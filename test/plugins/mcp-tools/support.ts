@@ -77,7 +77,8 @@ const init = (key: string | undefined) =>
 export const connectHttp = (url: string, key?: string) =>
   connected(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), init(key)) as Transport)
 
-export const connectSse = (url: string) => connected(new SSEClientTransport(new URL(`${url}/sse`)))
+export const connectSse = (url: string, key?: string) =>
+  connected(new SSEClientTransport(new URL(`${url}/sse`), init(key)))
 
 export interface Called {
   readonly isError: boolean

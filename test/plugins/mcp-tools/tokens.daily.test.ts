@@ -76,7 +76,8 @@ describe("the tools", () => {
       expect(short.body["lines"][0]).toMatch(
         new RegExp(
           String.raw`^"Weather 0: Daily forecast .*…" \| http https://api-0\.weather\.example/v1/forecast/daily ` +
-            String.raw`\| 0\.0001 USDC \| owner proven \| 40 settled by 3 payers in 30 days \| ref v1\.\w+$`
+            String.raw`\| 0\.0001 USDC \| owner proven \| 40 settled by 3 payers in 30 days ` +
+            String.raw`\| x402_fetch_resource query: city string, days string \| ref v1\.\w+$`
         )
       )
       expect(tokensOf(short.raw["content"][0].text)).toBeLessThanOrEqual(1_200)

@@ -110,7 +110,10 @@ describe("Streamable HTTP", () => {
       // An error must match the same schema as a result, so no member is required.
       expect(tools.map(({ outputSchema }) => [Object.keys(outputSchema!.properties!), outputSchema!.required])).toEqual(
         [
-          [["x402Version", "resources", "lines", "partialResults", "nearestOnly", "pagination", "code"], undefined],
+          [
+            ["x402Version", "resources", "lines", "partialResults", "nearestOnly", "corrected", "pagination", "code"],
+            undefined
+          ],
           [["x402Version", "resource", "wrapper", "code"], undefined]
         ]
       )
@@ -216,7 +219,7 @@ describe("Streamable HTTP", () => {
         if (url.includes("flood")) held.push(answer)
         else answer()
       })
-      const set = ["network_security.max_concurrent_connections=4"]
+      const set = ["network_security.max_concurrent_connections=6"]
       const url = yield* startTools({ facilitatorUrl, set, environment: keys })
       const search = Effect.fnUntraced(function* (key: string, session: string, query: string) {
         const params = { name: "x402_search_resources", arguments: { query } }
@@ -228,10 +231,10 @@ describe("Streamable HTTP", () => {
       for (let n = 0; n < 150; n++) yield* Effect.forkChild(search(key, session, `flood ${n}`))
       yield* eventually(
         Effect.sync(() => held.length),
-        (count) => count === 2
+        (count) => count === 3
       )
       expect((yield* search(otherKey, other.session, "weather")).isError).toBeUndefined()
-      expect(held).toHaveLength(2)
+      expect(held).toHaveLength(3)
     }).pipe(Effect.scoped)
   )
 
@@ -512,7 +515,17 @@ describe("access control", () => {
           ...(method === "POST" ? { body: initialize } : {})
         })
         expect([method, path, status]).toEqual([method, path, 401])
-        expect(headers["www-authenticate"]).toBe("Bearer")
+        const metadata = `${url}/.well-known/oauth-protected-resource/mcp`
+        expect(headers["www-authenticate"]).toBe(`Bearer resource_metadata="${metadata}"`)
+      }
+      for (const path of ["/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"]) {
+        const { status, text } = yield* send(url, path, { method: "GET" })
+        expect([status, JSON.parse(text)]).toEqual([
+          200,
+          { resource: `${url}/mcp`, resource_name: "Tollkeeper agent tools", bearer_methods_supported: ["header"] }
+        ])
+        expect((yield* send(url, path, { method: "GET", headers: { host: "evil.example" } })).status).toBe(403)
+        expect((yield* send(yield* start(), path, { method: "GET" })).status).toBe(404)
       }
       expect((yield* send(url, `/mcp?key=${secretOf(key)}`, { body: initialize })).status).toBe(401)
       expect((yield* begin(url, { key: "x:0123456789abcdee" })).status).toBe(401)

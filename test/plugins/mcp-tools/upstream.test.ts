@@ -13,6 +13,7 @@ it.effect("a paid body's time counts from the call, whatever it waits for a conn
     const given: Array<number | undefined> = []
     const outbound = Outbound.of({
       resolve: () => Effect.as(Effect.sleep("1 second"), ["93.184.216.34"]),
+      texts: () => Effect.die("must not be called"),
       send: ({ partMillis }) =>
         Effect.suspend(() => {
           given.push(partMillis)
@@ -34,4 +35,31 @@ it.effect("a paid body's time counts from the call, whatever it waits for a conn
     yield* Fiber.joinAll(sent)
     expect(given).toEqual([8_000, 5_000, undefined])
   })
+)
+
+it.effect.each(["http", "stdio"] as const)(
+  "a seller that hangs delays no other seller of its agent over %s",
+  (transport) =>
+    Effect.gen(function* () {
+      const outbound = Outbound.of({
+        resolve: () => Effect.succeed(["93.184.216.34"]),
+        texts: () => Effect.die("must not be called"),
+        send: ({ url }) =>
+          url.includes("hanging.example")
+            ? Effect.never
+            : Effect.succeed({ status: 200, headers: {}, body: new Uint8Array() })
+      })
+      const settings = { caps: { ...caps, connectionsMax: 6 }, transport } as unknown as ConfigValues
+      const { within } = yield* Upstreams.pipe(
+        Effect.provide(Upstreams.layer),
+        Effect.provide(Layer.merge(Layer.succeed(Outbound, outbound), Layer.succeed(Config, settings)))
+      )
+      const { fetch } = within({ allowLocal: false, allowPlain: false, isStranger: true })
+      const send = (host: string) => fetch(new URL(`https://${host}/x`), { method: "GET", headers: {} })
+      for (let n = 0; n < 6; n++) yield* Effect.forkChild(send("hanging.example"))
+      yield* TestClock.adjust("1 second")
+      const other = yield* Effect.forkChild(send("other.example"))
+      yield* TestClock.adjust("1 second")
+      expect(other.pollUnsafe()).toMatchObject({ _tag: "Success" })
+    })
 )

@@ -13,12 +13,12 @@ import { startBatchSeller } from "../../../examples/batch/startBatchSeller.ts"
 import { pay, refund, signPrepared } from "../../../examples/client/prepared.mjs"
 import { noteCorrected, refundPayload } from "../../../examples/client/preparedBatch.mjs"
 import { root } from "../../../runtime/bootstrap.mjs"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { passkeyWallet } from "../../support/passkeyWallet.ts"
 import { makeSmartWallet } from "../../support/smartWallet.ts"
 
-const start = startFacilitator({ closeMillis: 1_000, set: ["prepare.per_second=0"] })
+const start = startFacilitator({ closeMillis: 1_000 })
 const price = 1_000n
 
 const contractOf = (facilitator: Facilitator) =>

@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { createServer } from "node:http"
 import { signPrepared } from "../../../examples/client/prepared.mjs"
 import { draftWasm } from "../../../plugins/x402-upto/contract/drafts/draftWasm.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { countStatements } from "../../support/countStatements.ts"
 import { contractAddressOf, deployContract } from "../../support/deployContract.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
@@ -19,8 +19,7 @@ const saltOf = (at: number) => new Uint8Array(32).fill(at + 1)
 const profiles = draftProfiles.map((profile, at) => `${profile}: ${contractAddressOf(deployer, saltOf(at))}`)
 
 /** Ledgers of a second: a signature of five minutes lives for sixty of them. */
-const start = (set: ReadonlyArray<string> = []) =>
-  startFacilitator({ closeMillis: 1_000, set: ["prepare.per_second=0", ...set] })
+const start = (set: ReadonlyArray<string> = []) => startFacilitator({ closeMillis: 1_000, set })
 
 const termsOf = (payTo: string, rest: Record<string, unknown> = {}) => ({
   scheme: "exact",
@@ -172,10 +171,9 @@ it.live(
   "bad input and payments that would fail are refused with their reason",
   () =>
     Effect.gen(function* () {
-      const facilitator = yield* start(["prepare.per_second=4"])
+      const facilitator = yield* start()
       const payer = (yield* facilitator.account(5_000n)).publicKey()
       const payTo = (yield* facilitator.account(0n)).publicKey()
-      const pause = Effect.sleep("2 seconds")
       const cases: ReadonlyArray<readonly [unknown, unknown, number, string]> = [
         [termsOf(payTo), "GABC", 400, "invalid_request"],
         [termsOf("seller"), payer, 400, "invalid_request"],
@@ -188,13 +186,7 @@ it.live(
       for (const [terms, from, status, error] of cases) {
         const answer = yield* prepare(facilitator, terms, from as string)
         expect([answer.status, answer.json.error], answer.text).toEqual([status, error])
-        yield* pause
       }
-      const answers = yield* Effect.all(
-        Array.from({ length: 12 }, () => prepare(facilitator, termsOf(payer), payer)),
-        { concurrency: "unbounded" }
-      )
-      expect(answers.some(({ headers, status }) => status === 429 && headers.get("retry-after") !== null)).toBe(true)
     }).pipe(Effect.scoped),
   240_000
 )

@@ -1,5 +1,6 @@
 // A separate reading of receipts, checkpoints and proofs with Node's own cryptography, without code of the plugin.
 import { createHash, createPublicKey, verify } from "node:crypto"
+import { type FetchOptions, fetchReceipts } from "../../../runtime/fetchReceipts.ts"
 
 const sha256 = (...parts: ReadonlyArray<Uint8Array>): Buffer => {
   const hash = createHash("sha256")
@@ -59,3 +60,10 @@ export const outcomeLeaf = (record: string, salt: string): Buffer =>
   sha256(Uint8Array.of(0), Uint8Array.of(1), sha256(Buffer.from(salt, "base64url"), Buffer.from(record)))
 
 export const hashText = (text: string): string => `sha256:${sha256(Buffer.from(text)).toString("hex")}`
+
+/** All answers that `tollkeeper receipts fetch` prints. */
+export const fetchAll = async (options: FetchOptions): Promise<ReadonlyArray<any>> => {
+  const answers: Array<any> = []
+  for await (const line of fetchReceipts(options)) answers.push(JSON.parse(line))
+  return answers
+}

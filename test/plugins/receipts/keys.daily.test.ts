@@ -5,6 +5,8 @@ import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, FileSystem, Layer } from "effect"
 import { createHash } from "node:crypto"
+import { writeFile } from "node:fs/promises"
+import { join } from "node:path"
 import { describe } from "vitest"
 import { checkKept } from "../../../examples/receipts/check.mjs"
 import { openCheckpoint, openReceipt, verify } from "../../../examples/receipts/verify.mjs"
@@ -12,6 +14,7 @@ import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { fetchAll } from "./checkReceipt.ts"
 import { settingsOf, signerEnvironment, startSigners } from "../../support/signers.ts"
 
 const signing = ["plugins=[x402-exact,receipts]", "receipts.host=pay.example"]
@@ -30,9 +33,9 @@ const kidOf = (pair: Keypair): string =>
 const didOf = (facilitator: Facilitator) => Effect.map(facilitator.ask("/.well-known/did.json"), ({ json }) => json)
 
 /** A payment's settle answer. */
-const pay = Effect.fnUntraced(function* (facilitator: Facilitator, ledger: Facilitator) {
+const pay = Effect.fnUntraced(function* (facilitator: Facilitator, ledger: Facilitator, from?: Keypair) {
   const payTo = (yield* ledger.account()).publicKey()
-  const { body } = yield* facilitator.payment({ payer: yield* ledger.account(), payTo, amount: 1_000n })
+  const { body } = yield* facilitator.payment({ payer: from ?? (yield* ledger.account()), payTo, amount: 1_000n })
   const { json, text } = yield* facilitator.settle(body)
   expect(json.success, text).toBe(true)
   return json
@@ -75,8 +78,9 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
         const start = (secrets: string) =>
           startFacilitator({ ...shared, environment: { SPONSOR_SECRET: sponsor, RECEIPTS_SECRET: secrets } })
         const before = yield* start(former.secret())
-        const old = yield* pay(before, ledger)
-        yield* proven(before, old)
+        const payer = yield* ledger.account()
+        const old = yield* pay(before, ledger, payer)
+        const kept = yield* proven(before, old)
         yield* before.stop
 
         const after = yield* start(`${current.secret()},${former.secret()}`)
@@ -104,7 +108,15 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
           expect(answer.receipt).toBe(receiptIn(paid))
           expect((yield* Effect.promise(() => verify(answer, did))).transaction).toBe(paid.transaction)
         }
-        // The log has the times at which each key came into force and was retired.
+        // The stored proof is under the retired key; its payer fetches a new one by a signed challenge.
+        yield* Effect.promise(() => expect(verify(kept, did)).rejects.toThrow("a retired key of the log"))
+        const renewed = yield* Effect.promise(async () => {
+          const [file, seed] = [join(shared.stateFolder, "kept.jsonl"), join(shared.stateFolder, "payer.seed")]
+          await Promise.all([writeFile(file, `${JSON.stringify(kept)}\n`), writeFile(seed, `${payer.secret()}\n`)])
+          return fetchAll({ places: [file], url: after.url, secretFile: seed })
+        })
+        expect((yield* Effect.promise(() => verify(renewed[0], did))).transaction).toBe(old.transaction)
+        // The log has the start and the end of each key's use.
         const entries = yield* after.sql<{ text: string }>`select convert_from(substr(entry, 2), 'UTF8') as text
           from receipts_leaves where get_byte(entry, 0) = 2 order by index`
         const ofReceipts = entries.map(({ text }) => JSON.parse(text)).filter(({ use }) => use === "receipt")
@@ -124,7 +136,7 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
         const answer = yield* proven(after, old)
         const refused = yield* Effect.promise(() => verify({ ...answer, receipt: forged }, did).catch(String))
         expect(refused).toContain("no proof")
-        // With the key in force, before the theft is noticed: the log has no leaf for it either.
+        // With the key in force, before the theft is noticed: the log lacks a leaf for it too.
         const present = forge(current, { ...claims, transaction: "cd".repeat(32) })
         const also = yield* Effect.promise(() => verify({ ...answer, receipt: present }, did).catch(String))
         expect(also).toContain("no proof")

@@ -82,6 +82,14 @@ describe.each(databaseKinds)("the payment map on %s", (kind) => {
           const [outcome] = yield* provenIn(facilitator, i)
           yield* Effect.promise(() => isCurrent(outcome, did))
         }
+
+        // An idle log signs its size again after an hour, so that a frozen one shows.
+        const checkpoint = Effect.map(facilitator.ask("/log/checkpoint"), ({ text }) => text)
+        const form = /^(pay\.example\/log\n703\n\S+\n)time (\d+)\n(map .*\n)\n/
+        const [, head, before, map] = form.exec(yield* checkpoint)!
+        yield* facilitator.sql`update receipts_checkpoints set signed_at = signed_at - interval '1 hour'`
+        const later = yield* eventually(checkpoint, (text) => Number(form.exec(text)?.[2]) > Number(before))
+        expect(form.exec(later)).toMatchObject({ 1: head, 3: map })
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>,
     240_000
   )

@@ -2,17 +2,24 @@
 // and hidden from others.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
-import type { Keypair } from "@stellar/stellar-sdk"
+import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, FileSystem, Layer } from "effect"
 import { Buffer } from "node:buffer"
 import { createHash } from "node:crypto"
+import { once } from "node:events"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { createServer } from "node:http"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { text } from "node:stream/consumers"
 import { describe } from "vitest"
 import { type AccountChallenge, AccountChallenges } from "../../../kernel/accounts/AccountChallenges.ts"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
-import { hashText, outcomeLeaf, readCheckpoint, readReceipt, rootOf } from "./checkReceipt.ts"
+import { freePort } from "../../support/freePort.ts"
+import { fetchAll, hashText, outcomeLeaf, readCheckpoint, readReceipt, rootOf } from "./checkReceipt.ts"
 import { receiptSecrets } from "./secrets.ts"
 
 const environment = {
@@ -56,6 +63,53 @@ const signedBy = (pair: Keypair, facilitator: Facilitator, hash: string, given?:
     const signature = Buffer.from(pair.sign(digest)).toString("base64")
     return yield* post(`/receipts/${hash}`, { account, challenge, signature })
   })
+
+/** The command's fetching: by an account, by an API key, for a stranger, and through a host that relays a challenge. */
+const fetchesAlike = async (
+  url: string,
+  hash: string,
+  jws: string,
+  { payee, stranger }: Readonly<Record<"payee" | "stranger", Keypair>>
+) => {
+  const folder = await mkdtemp(join(tmpdir(), "fetch-receipts-"))
+  const signed: Array<string> = []
+  const relay = createServer(async (request, response) => {
+    const body = await text(request)
+    if (request.url !== "/receipts/challenge") signed.push(body)
+    const { method = "GET" } = request
+    const answer = await fetch(`${url}${request.url}`, {
+      method,
+      body,
+      headers: { "content-type": "application/json" }
+    })
+    response.writeHead(answer.status).end(await answer.text())
+  })
+  try {
+    const fetched = async (secret: string, at = url, places = [hash]) => {
+      const secretFile = join(folder, "secret")
+      await writeFile(secretFile, `${secret}\n`)
+      return fetchAll({ places, url: at, secretFile })
+    }
+    for (const secret of [payee.secret(), "shop-secret-0123456789"]) {
+      const answers = await fetched(secret, url, [hash, hash])
+      expect(answers.map(({ receipt }) => receipt)).toEqual([jws, jws])
+    }
+    await expect(fetched(stranger.secret())).rejects.toThrow("404")
+    await expect(fetched("another-secret-0123456")).rejects.toThrow("401")
+    // Another host relays the facilitator's challenge, to read the payee's receipts with its signature.
+    const port = await freePort()
+    await once(relay.listen(port, "127.0.0.1"), "listening")
+    await expect(fetched(payee.secret(), `http://127.0.0.1:${port}`)).rejects.toThrow("asks for a signature of")
+    expect(signed).toEqual([])
+    await expect(fetched(payee.secret(), "http://pay.example")).rejects.toThrow("is not https")
+    const changed = jws.replace(/.(?=.{20}$)/u, (one) => (one === "A" ? "B" : "A"))
+    await writeFile(join(folder, "kept"), changed)
+    await expect(fetched(payee.secret(), url, [join(folder, "kept")])).rejects.toThrow("another receipt now")
+  } finally {
+    relay.close()
+    await rm(folder, { recursive: true })
+  }
+}
 
 const isShared = databaseKinds.filter((kind) => kind === "postgres")
 describe.skipIf(isShared.length === 0)("receipts on a database whose tables of them are locked", () => {
@@ -154,6 +208,7 @@ describe.each(databaseKinds)("receipts on %s", (kind) => {
         expect((yield* signedBy(payer, first, hash)).json.receipt).toBe(jws)
         expect((yield* signedBy(payee, first, hash)).json.receipt).toBe(jws)
         expect((yield* signedBy(yield* ledger.account(), first, hash)).status).toBe(404)
+        yield* Effect.promise(() => fetchesAlike(first.url, hash, jws, { payee, stranger: Keypair.random() }))
         // A sign-in challenge cannot read a receipt.
         const challenges = Context.get(first.services as Context.Context<AccountChallenges>, AccountChallenges)
         const signIn = yield* challenges.make("session", new URL(first.url).host, payer.publicKey())

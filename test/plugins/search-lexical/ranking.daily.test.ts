@@ -391,6 +391,73 @@ describeDatabases(
       })
     )
 
+    it.effect("a stranger's free words change no correction, no prefix and no compound", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const sellers = [
+          named(1, "Weather Forecast"),
+          named(2, "Station Radio"),
+          ...Array.from({ length: 20 }, (_, at) => named(at + 10, `Harbour Log ${at}`))
+        ]
+        const at = (one: ResourceDocument) => ({ ...one, origin: Option.some(`https://seller-${one.id}.example`) })
+        const of = (id: string) => sql`${sql.literal(id)} < 1000`
+        const claim = (text: string) => named(1_000, text, text)
+        // An established listing goes first if a claim is not more relevant by three tenths.
+        const share = 1 / 1.3
+        const firstOf = Effect.fnUntraced(function* (query: string, claims: ReadonlyArray<ResourceDocument>) {
+          const { reader, search, store, words } = yield* indexed([...sellers, ...claims].map(at), "english", {
+            any: of,
+            established: of
+          })
+          const spelt = ["weather", "harbour", "leather"]
+          const similar = words.registerSimilarTerms((word) =>
+            Effect.succeed(spelt.includes(word) ? [{ word, likeness: 1 }] : [])
+          )
+          return yield* Effect.scoped(
+            Effect.gen(function* () {
+              yield* similar
+              const hits = yield* search(query)
+              const { mistyped } = yield* reader.read(query, yield* store.answering)
+              const best = hits[0]?.relevance ?? 0
+              const honest = hits.find(({ id }) => id < 1_000n)
+              return [Number(honest?.id), (honest?.relevance ?? -1) >= share * best, mistyped.length] as const
+            })
+          )
+        })
+        // Nearer misspellings, the misspelling itself, longer words, and a shifted seam.
+        const crowd = (stem: string) => Array.from("abcdefghijklmnopqrstuvw", (letter) => `${stem}${letter}`).join(" ")
+        for (const [query, text, corrected] of [
+          ["wether", "weether wetther wethher wetheer", 1],
+          ["wether", "wether", 1],
+          ["wether", crowd("wether"), 1],
+          ["weathe", `weathe ${crowd("weathe")}`, 0],
+          ["weatherstation", "weat herstation", 0],
+          ["leather", "leather", 0]
+        ] as const) {
+          const honest = query === "leather" ? [NaN, false, 0] : [1, true, corrected]
+          expect([query, yield* firstOf(query, [])]).toEqual([query, honest])
+          expect([query, text, yield* firstOf(query, [claim(text)])]).toEqual([query, text, honest])
+        }
+      })
+    )
+
+    it.effect("a word of any text counts less than the topic", () =>
+      Effect.gen(function* () {
+        const { ids, words } = yield* indexed([
+          named(101, "Whales", "Large transfers."),
+          named(102, "Shop", "Things to buy today."),
+          ...few
+        ])
+        const frequencies: Readonly<Record<string, number>> = { whales: 0.000_01, buy: 0.001, today: 0.003 }
+        const ordinary = words.registerSimilarTerms((word) =>
+          Effect.succeed([{ word, likeness: 1, frequency: frequencies[word] ?? 0 }])
+        )
+        const asked = ids("what did the whales buy today")
+        expect((yield* asked)[0]).toBe(102)
+        expect((yield* Effect.scoped(Effect.andThen(ordinary, asked)))[0]).toBe(101)
+      })
+    )
+
     it.effect("a refined search keeps earlier hits when the last one is truncated [S117]", () =>
       Effect.gen(function* () {
         const crowd = Array.from({ length: 2_050 }, (_, at) => named(at + 1, `Shop ${at}`, "Parcels in the city."))

@@ -279,36 +279,6 @@ describe.each(databaseKinds)("search on %s", (database) => {
   )
 
   it(
-    "search rate limits one unkeyed address, not loopback or a key",
-    () =>
-      world(
-        database,
-        (facilitator) =>
-          Effect.gen(function* () {
-            const ask = (headers: Record<string, string>) =>
-              Effect.map(facilitator.ask("/discovery/search?query=weather", { headers }), ({ status }) => status)
-            const away = { "x-forwarded-for": "203.0.113.7" }
-            // One token returns each second: of many concurrent requests some must wait, however slow the machine is.
-            const many = yield* Effect.all(
-              Array.from({ length: 60 }, () => ask(away)),
-              { concurrency: 20 }
-            )
-            expect(many.slice(0, 2)).toContain(200)
-            expect(many).toContain(429)
-            expect(new Set(yield* Effect.all(Array.from({ length: 10 }, () => ask({}))))).toEqual(new Set([200]))
-            const keyed = { ...away, authorization: "Bearer 0123456789abcdef" }
-            expect(new Set(yield* Effect.all(Array.from({ length: 10 }, () => ask(keyed))))).toEqual(new Set([200]))
-          }),
-        {
-          count: 3,
-          set: ["search.searches_per_second=1"],
-          environment: { FACILITATOR_API_KEYS: "0123456789abcdef" }
-        }
-      ),
-    240_000
-  )
-
-  it(
     "ranks are explained only to callers with a key",
     () =>
       world(

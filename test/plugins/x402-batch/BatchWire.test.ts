@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { claimsMax, decodePayload } from "../../../plugins/x402-batch/BatchWire.ts"
 import { type Batch, makeBatch } from "../../support/batchBuyer.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 
 const batch: Batch = makeBatch(() => Promise.resolve({ sequence: 10 }), testnetUsdc)
 const channel = batch.channel(Keypair.random(), Keypair.random().publicKey(), Keypair.random())

@@ -13,7 +13,7 @@ import {
 import { eventNames } from "../../../plugins/x402-batch/batchCalls.ts"
 import { bytesOfHex } from "../../../plugins/x402-batch/batchCodec.ts"
 import { StateCache } from "../../../plugins/x402-batch/StateCache.ts"
-import { testnetUsdc as contract } from "../../support/buyer.ts"
+import { testnetUsdc as contract } from "../../../runtime/redteam/buyer.ts"
 
 const [a, b] = ["aa".repeat(32), "bb".repeat(32)] as const
 const state = { balance: 10n, totalClaimed: 0n, withdrawRequestedAt: 0, refundNonce: 0n }

@@ -9,7 +9,7 @@ import {
   voucherDigest
 } from "../../../plugins/x402-batch/batchCodec.ts"
 import { makeVoucherPreimage, makeVouchers } from "../../../plugins/x402-batch/Vouchers.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { engineCrypto } from "../../support/engineCrypto.ts"
 
 const payer = Keypair.random()

@@ -19,7 +19,7 @@ import { decodeEnvelope, transactionIn } from "../../../kernel/stellar/Envelope.
 import { Signer } from "../../../kernel/signer/Signer.ts"
 import { layer as schemeLayer } from "../../../plugins/x402-exact/ExactScheme.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
-import { makePayment, type PaymentTamper, testnetUsdc } from "../../support/buyer.ts"
+import { makePayment, type PaymentTamper, testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 
 const words = { dialects: ["ledger", "stellar"], stellarPendingReason: "settlement_pending" } as const
 /** The asset's largest payment, atomic units. */

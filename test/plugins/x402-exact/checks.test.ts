@@ -5,8 +5,8 @@ import { expect, layer } from "@effect/vitest"
 import { Address, Keypair, nativeToScVal, xdr } from "@stellar/stellar-sdk"
 import { Context, Effect, Layer } from "effect"
 import { type Check, checks } from "../../../plugins/x402-exact/checks.ts"
-import { invocationOf, callOf, signAuthorization } from "../../support/authorization.ts"
-import { type PaymentOptions, type PaymentTamper, testnetUsdc } from "../../support/buyer.ts"
+import { invocationOf, callOf, signAuthorization } from "../../../runtime/redteam/authorization.ts"
+import { type PaymentOptions, type PaymentTamper, testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 
 const price = 10_000n

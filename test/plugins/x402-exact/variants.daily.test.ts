@@ -3,9 +3,9 @@
 import { expect, layer } from "@effect/vitest"
 import { Keypair, Networks, Operation, rpc, TransactionBuilder, xdr } from "@stellar/stellar-sdk"
 import { Context, Effect, Layer } from "effect"
-import type { PaymentTamper } from "../../support/buyer.ts"
+import type { PaymentTamper } from "../../../runtime/redteam/buyer.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
-import { awaitTransaction } from "../../support/rpcCall.ts"
+import { awaitTransaction } from "../../../runtime/redteam/rpcCall.ts"
 
 const price = 10_000n
 

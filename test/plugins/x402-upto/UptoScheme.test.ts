@@ -20,7 +20,7 @@ import { Vault } from "../../../kernel/signer/Vault.ts"
 import { settlementWasmHash } from "../../../plugins/x402-upto/contract.ts"
 import { layer as schemeLayer } from "../../../plugins/x402-upto/UptoScheme.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { makeUptoPayment, type UptoTamper } from "../../support/uptoBuyer.ts"
 
 const words = { dialects: ["ledger", "stellar"], stellarPendingReason: "settlement_pending" } as const

@@ -5,7 +5,7 @@ import { buy } from "../../../examples/buyer.ts"
 import { startMeteredSeller } from "../../../examples/seller-metered.ts"
 import { UptoStellarClient } from "../../../examples/upto.ts"
 import { settlementWasm } from "../../../plugins/x402-upto/contract.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { startUpto } from "./world.ts"
 
 describe("the example's metered seller and its buyer", () => {

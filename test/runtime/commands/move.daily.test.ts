@@ -7,6 +7,7 @@ import { Console, Effect, Exit, FileSystem, Layer, Redacted } from "effect"
 import { Command } from "effect/cli"
 import { SqlClient } from "effect/sql"
 import { join } from "node:path"
+import process from "node:process"
 import { describe } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import * as Migrations from "../../../kernel/database/Migrations.ts"
@@ -67,10 +68,26 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a move to a PostgreSQL ser
           Effect.provide(yield* Layer.build(sourceLayer("postgres")))
         )
         const url = opened.kind === "server" ? Redacted.value(opened.url) : ""
-        expect((yield* run("--to", "mysql://x", "--state", state)).error).toBeDefined()
-        expect((yield* run("--to", url, "--state", join(state, "nowhere"))).error).toMatch(/nothing was ever started/)
-        const moved = yield* run("--to", url, "--state", state, "--reason", "it grows")
+        const file = join(state, "target-url")
+        yield* (yield* FileSystem.FileSystem).writeFileString(file, `${url}\n`)
+        for (const [words, refused] of [
+          [[], /no database is named: put its URL into TOLLKEEPER_DATABASE_URL/],
+          [["--to", "postgres://host/one", "--to-file", file], /named more than once/],
+          [["--to", "mysql://x"], /must be postgres:\/\//],
+          [
+            ["--to", "postgres://ada:secret@host/one"],
+            /--to has a password, which every user of this machine can read/
+          ],
+          [["--to", "postgres://host/one?password=secret"], /--to has a password/],
+          [["--to-file", join(state, "absent")], /absent cannot be read/]
+        ] as const)
+          expect((yield* run("--state", state, ...words)).error).toMatch(refused)
+        const nowhere = yield* run("--to-file", file, "--state", join(state, "nowhere"))
+        expect(nowhere.error).toMatch(/nothing was ever started/)
+        const moved = yield* run("--to-file", file, "--state", state, "--reason", "it grows")
         expect(moved.error).toBeUndefined()
+        // The embedded ledger is stopped with its facilitator.
+        expect(moved.out).toMatch(/^the audit did not run: .*; run `tollkeeper audit` over the new database/m)
         expect(moved.out).toMatch(/1201 {2}kernel_facts/)
         const [facts] = yield* rowsIn(
           url,
@@ -84,8 +101,10 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a move to a PostgreSQL ser
           ["move", "it grows"],
           ["rotate", "a leak"]
         ])
-        // A second time the target is in use; the folder still has its rows.
-        expect((yield* run("--to", url, "--state", state)).error).toMatch(/has settlements already/)
+        // A second time the target is in use; the folder still has its rows. The environment names it.
+        process.env["TOLLKEEPER_DATABASE_URL"] = url
+        yield* Effect.addFinalizer(() => Effect.sync(() => delete process.env["TOLLKEEPER_DATABASE_URL"]))
+        expect((yield* run("--state", state)).error).toMatch(/has settlements already/)
         const own = yield* Effect.scoped(
           Effect.gen(function* () {
             const folder = yield* openEmbedded({ folder: join(state, "database") })

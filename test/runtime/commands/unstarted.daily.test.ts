@@ -2,59 +2,29 @@
 // nothing, reports an error rather than an empty database, and reports the source of its answer.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
-import { Console, Context, Effect, Exit, FileSystem, Layer, Option, Redacted } from "effect"
-import { Command } from "effect/cli"
+import { Context, Effect, FileSystem, Layer, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { once } from "node:events"
 import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
-import process from "node:process"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { CurrentPlugin } from "../../../kernel/contract/CurrentPlugin.ts"
 import { Database } from "../../../kernel/database/Database.ts"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
-import { approvals } from "../../../runtime/commands/approvals.ts"
-import { operatorCommands } from "../../../runtime/operators.ts"
-import { sentenceOf } from "../../../runtime/sentence.ts"
 import { databaseAt } from "../../../runtime/serve.ts"
 import { claimState } from "../../../runtime/state.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import { databaseKinds, sourceLayer } from "../../support/databases.ts"
+import { runCommand } from "../../support/runCommand.ts"
 
-const tree = Command.make("tollkeeper").pipe(Command.withSubcommands([...operatorCommands, approvals]))
-
-/** Runs a command in this process, without a running facilitator. */
-const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, variables: Record<string, string> = {}) {
-  const out: Array<string> = []
-  const err: Array<string> = []
-  const outer = yield* Console.Console
-  const set = { DATABASE_URL: "", ...variables }
-  const earlier = Object.keys(set).map((name) => [name, process.env[name]] as const)
-  Object.assign(process.env, set)
-  const exit = yield* Command.runWith(tree, { version: "0" })(words).pipe(
-    Effect.scoped,
-    Effect.provideService(Console.Console, {
-      ...outer,
-      log: (...parts) => void out.push(parts.map(String).join(" ")),
-      error: (...parts) => void err.push(parts.map(String).join(" "))
-    }),
-    Effect.provide(NodeServices.layer),
-    Effect.exit,
-    Effect.ensuring(
-      Effect.sync(() => {
-        for (const [name, value] of earlier)
-          if (value === undefined) delete process.env[name]
-          else process.env[name] = value
-      })
-    )
-  )
-  return {
-    sentence: Exit.isFailure(exit) ? (sentenceOf(exit.cause) ?? "") : undefined,
-    out: out.join("\n"),
-    err: err.join("\n")
-  }
-})
+/** Runs a command without a running facilitator. */
+const run = (words: ReadonlyArray<string>, variables: Readonly<Record<string, string>> = {}) =>
+  Effect.map(runCommand(words, { DATABASE_URL: "", ...variables }), ({ sentence, stderr, stdout }) => ({
+    sentence,
+    out: stdout.trimEnd(),
+    err: stderr.trimEnd()
+  }))
 
 const hash = "0".repeat(64)
 

@@ -12,6 +12,7 @@ const read = (text: string, size: number) => {
       Object.assign(headers, head.headers)
     },
     body: (bytes) => void (body += bytes.toString("latin1")),
+    complete: () => {},
     end: (whole) => void (isWhole = whole)
   })
   const bytes = Buffer.from(text, "latin1")
@@ -21,10 +22,14 @@ const read = (text: string, size: number) => {
 }
 
 const cases: ReadonlyArray<readonly [string, string, number, string, boolean]> = [
-  ["a length", "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello, and more", 200, "hello", true],
+  ["a length", "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello\r\n", 200, "hello", true],
+  ["more than the length", "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello, more", 200, "hello, more", true],
+  ["a body of a status without one", "HTTP/1.1 204 No Content\r\n\r\nhello", 204, "hello", true],
+  ["a line before the head", "\r\nHTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello", 200, "hello", true],
+  ["a protocol in lower case", "http/1.1 200 ok\r\n\r\nhello", 200, "hello", true],
   ["no length", "HTTP/1.1 200 OK\r\n\r\nhello", 200, "hello", true],
   ["bare line feeds", "HTTP/1.1 200 OK\nx: 1\n\nhello", 200, "hello", true],
-  ["a length twice", "HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 5\r\n\r\nhello!", 200, "hello", true],
+  ["a length twice", "HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 5\r\n\r\nhello", 200, "hello", true],
   ["two lengths", "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 5\r\n\r\nhello", 200, "hello", true],
   [
     "chunks",

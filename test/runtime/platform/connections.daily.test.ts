@@ -24,7 +24,8 @@ interface Listening {
 }
 
 /**
- * Answers `/large` with 100 KB, `/huge` with 60 MB, never answers `/held`, and answers everything else with its path.
+ * Answers `/large` with 100 KB, `/huge` with 60 MB and `/refused` with 401, never answers `/held`, and answers
+ * everything else with its path.
  */
 const listen = (limits: Partial<ConnectionLimits> = {}): Effect.Effect<Listening, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -34,6 +35,7 @@ const listen = (limits: Partial<ConnectionLimits> = {}): Effect.Effect<Listening
       const path = request.url ?? ""
       begun.push(path)
       if (path === "/held") held.push(response)
+      else if (path === "/refused") response.writeHead(401).end(path)
       else if (path === "/via") response.end(`via ${request.headers["via"]}`)
       else response.end(path === "/large" ? large : path === "/huge" ? Buffer.alloc(60_000_000) : path)
     }
@@ -134,12 +136,17 @@ describe("requests before an answer is read", () => {
     })
   )
 
-  it.live("closes a connection that sends thousands behind one that waits", () =>
+  it.live("parses and reads little of what comes behind a request that waits", () =>
     Effect.gen(function* () {
-      const { begun, port } = yield* listen()
-      const hostile = yield* open(port, head("/held") + head("/x").repeat(4_000))
-      yield* closed(hostile)
-      expect(begun).toEqual(["/held"])
+      const { begun, held, port, sockets } = yield* listen()
+      const paths = Array.from({ length: 10_000 }, (_, at) => `/n${at};`)
+      const client = yield* open(port, head("/held") + paths.map((path) => head(path)).join(""))
+      yield* shows(yield* open(port, head("/other")), "/other")
+      expect(begun).toEqual(["/held", "/other"])
+      for (const { bytesRead } of sockets) expect(bytesRead).toBeLessThan(140_000)
+      held[0]!.end()
+      const text = yield* shows(client, "/n9999;")
+      expect(text.match(/\/n\d+;/g)).toEqual(paths)
     })
   )
 
@@ -245,6 +252,39 @@ describe("deadlines and bytes", () => {
   )
 })
 
+describe("addresses that wait", () => {
+  it.live("a refused request that is repeated waits, and others do not", () =>
+    Effect.gen(function* () {
+      const { begun, port } = yield* listen()
+      const neighbor = yield* open(port, head("/before"))
+      yield* shows(neighbor, "/before")
+      const hostile = yield* open(port, head("/refused").repeat(200))
+      // Twenty, and then one for each wait of a second.
+      yield* eventually(Effect.sync(() => begun.length > 20))
+      neighbor.socket.write(head("/after"))
+      yield* shows(neighbor, "/after")
+      yield* shows(yield* open(port, head("/elsewhere"), { from: "127.0.0.2" }), "/elsewhere")
+      expect(begun.length).toBeLessThan(60)
+      const [refused, from] = [begun.length, performance.now()]
+      yield* eventually(Effect.sync(() => begun.length > refused))
+      expect(performance.now() - from).toBeGreaterThan(100)
+      expect(hostile.isClosed()).toBe(false)
+    })
+  )
+
+  it.live("a refused request on a connection of its own waits as well", () =>
+    Effect.gen(function* () {
+      const { begun, port } = yield* listen()
+      const refused = yield* Effect.all(Array.from({ length: 60 }, () => open(port, head("/refused"))))
+      for (const one of refused) yield* shows(one, "HTTP/1.1 401")
+      const from = performance.now()
+      yield* shows(yield* open(port, head("/late")), "/late")
+      expect(performance.now() - from).toBeGreaterThan(100)
+      expect(begun.at(-1)).toBe("/late")
+    })
+  )
+})
+
 describe("connections in number", () => {
   it.live("lets a new one of an address take the place of one at rest", () =>
     Effect.gen(function* () {
@@ -292,6 +332,17 @@ describe("connections in number", () => {
         Effect.sync(() => held.length),
         (count) => count === 6
       )
+    })
+  )
+
+  it.live("gives turns to the addresses behind a trusted proxy", () =>
+    Effect.gen(function* () {
+      const { begun, port } = yield* listen({ isTrusted: (address) => address.endsWith("127.0.0.3") })
+      const from = "127.0.0.3"
+      for (let at = 0; at < 60; at++) yield* open(port, head("/held", "x-forwarded-for: 192.0.2.1"), { from })
+      yield* eventually(Effect.sync(() => begun.length >= 16))
+      yield* shows(yield* open(port, head("/other", "x-forwarded-for: 192.0.2.2"), { from }), "/other")
+      expect(begun.indexOf("/other")).toBeLessThan(40)
     })
   )
 })

@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { lookup } from "node:dns/promises"
 import { OnBehalfOf } from "../../../kernel/platform/Outbound.ts"
-import { makeResolve, readHosts } from "../../../runtime/platform/nodeNames.ts"
+import { makeNames, readHosts } from "../../../runtime/platform/nodeNames.ts"
 import { namesAsked, startNameServer } from "../../support/nameServer.ts"
 
 it.live.each([
@@ -12,7 +12,7 @@ it.live.each([
 ] as const)("resolves a good name while a hundred silent ones %s wait", ([, caller, nameOf]) =>
   Effect.gen(function* () {
     const { asked, at } = yield* startNameServer()
-    const resolve = makeResolve([at])
+    const { resolve } = makeNames([at])
     const silent = []
     for (let n = 0; n < 200; n++) {
       const asking = Effect.provideService(Effect.exit(resolve(nameOf(n))), OnBehalfOf, caller)

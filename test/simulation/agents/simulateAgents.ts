@@ -23,7 +23,7 @@ import { makeSeal, PaymentSeal } from "../../../plugins/mcp-tools-pay/payer/Paym
 import { seedPayer } from "../../../plugins/mcp-tools-pay/payer/seedPayer.ts"
 import { Policy } from "../../../plugins/mcp-tools-pay/policy/Policy.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { AgentSeller, sellerKinds } from "./AgentSeller.ts"
 import { AgentWorld, type Process } from "./AgentWorld.ts"
 import { amount, Buyer } from "./Buyer.ts"
@@ -73,7 +73,7 @@ const portsOf = (world: AgentWorld, process: Process, perDay: bigint) => {
     Layer.succeed(WireVocabulary, { dialects: ["ledger"], stellarPendingReason: "settlement_pending" }),
     layerTest(ToolsConfig, { confirmMillis: 10_000 }),
     layerTest(Config, {
-      replay: { windowMillis: world.replayMillis, lengthsMax: 1_000_000 },
+      replayMillis: world.replayMillis,
       ceilings: {
         perSession: perDay,
         perDay,

@@ -34,19 +34,20 @@ const relay = async (target: string, request: IncomingMessage, response: ServerR
   response.writeHead(relayed.status, headers).end(await relayed.text())
 }
 
-/** `handle` answers a call, cuts it, or leaves it unanswered. If it throws, the call is cut. */
+/** `target` may change while it runs. `handle` answers a call, cuts it, or leaves it open. If it throws, it is cut. */
 export const startRpcProxy = async (
-  target: string,
+  target: string | (() => string),
   handle: (call: ProxiedCall) => Promise<void>,
   isAlive: () => boolean = () => true
 ): Promise<RpcProxy> => {
+  const current = typeof target === "string" ? () => target : target
   const server = createServer((request, response) => {
     const serve = async () => {
       if (!isAlive()) return void request.destroy()
-      if (request.method !== "POST") return relay(target, request, response)
+      if (request.method !== "POST") return relay(current(), request, response)
       const body = await bodyOf(request)
       const passOn = async () => {
-        const answer = await fetch(target, { method: "POST", headers, body })
+        const answer = await fetch(current(), { method: "POST", headers, body })
         return { status: answer.status, text: await answer.text() }
       }
       const answer = (status: number, text: string) => void response.writeHead(status, headers).end(text)

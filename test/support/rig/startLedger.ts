@@ -4,7 +4,7 @@ import process from "node:process"
 import { root } from "../../../runtime/bootstrap.mjs"
 import { type Program, startProgram } from "../../conformance/programs.ts"
 import { freePort } from "../freePort.ts"
-import { type RpcCall, rpcCall } from "../rpcCall.ts"
+import { type RpcCall, rpcCall } from "../../../runtime/redteam/rpcCall.ts"
 import { until } from "./until.ts"
 
 /** Limit for a start on a busy machine. */

@@ -8,6 +8,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { withSpanIfSampled } from "../../../../kernel/effect/withSpanIfSampled.ts"
 import {
   Catalog,
+  confidentRelevance,
   type Filters,
   type Hit,
   isFiltered,
@@ -111,12 +112,13 @@ const toRanked = ({ branch, hits }: Answered): Ranked => ({
   hits
 })
 
-/** The branches' answers, asked concurrently. `firstWindow`: beyond it, a fused answer asks for more candidates. */
-const askAll = Effect.fnUntraced(function* (
-  branches: ReadonlyArray<SearchBranch>,
-  request: Sought,
-  firstWindow: number
-) {
+/** Hits that a first page ranks and its cursor carries; beyond it, a fused answer asks for more candidates. */
+export const firstWindow = 60
+/** Hits of one search that paging can reach. */
+export const windowMax = 1_000
+
+/** The branches' answers, asked concurrently. */
+const askAll = Effect.fnUntraced(function* (branches: ReadonlyArray<SearchBranch>, request: Sought) {
   // A single branch returns the whole window; fused branches return their candidates each, or more if the first window
   // was not enough.
   const asked = (branch: SearchBranch) =>
@@ -167,27 +169,28 @@ const turnsMax = 4
 const seniorsBehind = Effect.fnUntraced(function* (
   { branch, ...answer }: Answered,
   request: Sought,
-  signals: ResourceSignals["Service"],
+  evidence: { readonly since: ReadonlyMap<bigint, Date>; readonly signals: ResourceSignals["Service"] },
   isAlone: boolean
 ): Effect.fn.Return<ReadonlyArray<Hit>, SqlError.SqlError> {
-  let hits = answer.hits
+  let [hits, since] = [answer.hits, evidence.since]
   let isFull = foundBy({ branch, ...answer }) >= answer.asked
   let seniors: ReadonlyArray<Hit> = []
   for (let turn = 0; turn < turnsMax; turn++) {
-    const since = yield* signals.evidenceSince(hits.map(({ id }) => id))
     const young = hits
       .slice(0, consideredMax)
       .flatMap(({ id }) => since.get(id) ?? [])
       .filter((at) => at > established)
       .toSorted((a, b) => a.getTime() - b.getTime())
     if (young.length < youngShare * consideredMax) break
-    const evidence = young[Math.floor(seniorShare * young.length)]!
+    const before = young[Math.floor(seniorShare * young.length)]!
     if (isFull) {
-      const sought: Sought = { ...request, filters: { ...request.filters, evidence }, few: Effect.undefined }
+      const filters: Filters = { ...request.filters, evidence: before }
+      const sought: Sought = { ...request, filters, few: Effect.undefined }
       const again = yield* askOne(branch, sought, branch.candidates, isAlone)
       if (again === undefined) break
       ;[hits, isFull] = [again.hits, foundBy(again) >= again.asked]
-    } else hits = hits.filter(({ id }) => (since.get(id) ?? evidence) < evidence)
+      since = yield* evidence.signals.evidenceSince(hits.map(({ id }) => id))
+    } else hits = hits.filter(({ id }) => (since.get(id) ?? before) < before)
     seniors = hits
   }
   return seniors
@@ -206,7 +209,8 @@ const withEvidenced = Effect.fnUntraced(function* (
   const passing = yield* rare.passing(filters, request.snapshot)
   if (passing?.length === 0) return { answered, evidenced: new Set() }
   const ids = [...new Set(long.flatMap(({ hits }) => hits.map(({ id }) => id)))]
-  const among = passing === undefined ? new Set((yield* signals.evidenceSince(ids)).keys()) : new Set(passing)
+  const since = yield* signals.evidenceSince(ids)
+  const among = new Set(passing ?? since.keys())
   const enough = Math.min(evidencedMin, passing?.length ?? evidencedMin)
   const evidencedOf = (hits: ReadonlyArray<Hit>) => hits.filter(({ id }) => among.has(id))
   const short = long.filter(({ hits }) => evidencedOf(hits.slice(0, consideredMax)).length < enough)
@@ -218,7 +222,7 @@ const withEvidenced = Effect.fnUntraced(function* (
   )
   const added = new Map(again.flatMap((answer) => (answer === undefined ? [] : [[answer.branch, answer.hits]])))
   for (const answer of long) {
-    const seniors = yield* seniorsBehind(answer, request, signals, answered.length === 1)
+    const seniors = yield* seniorsBehind(answer, request, { since, signals }, answered.length === 1)
     if (seniors.length > 0) added.set(answer.branch, [...seniors, ...(added.get(answer.branch) ?? [])])
   }
   return {
@@ -253,7 +257,8 @@ const fusedOf = Effect.fnUntraced(function* (
   settings: SearchSettings["Service"],
   { fits, passing }: { readonly fits: ReturnType<typeof fitCache>; readonly passing: Passing }
 ): Effect.fn.Return<FusedRanking, SqlError.SqlError> {
-  const { minimum_best_relevance: bestMin, minimum_relevance_score: relevanceMin, rrf_k: k } = settings
+  const bestMin = confidentRelevance
+  const { minimum_relevance_score: relevanceMin, rrf_k: k } = settings
   const cuts = { k, relevanceMin, bestMin }
   const branches = answered.map(toRanked)
   const words = countWords(request.query)
@@ -271,7 +276,7 @@ const fusedOf = Effect.fnUntraced(function* (
   const fused = known === undefined ? undefined : ofFiltered(known)
   if (fused !== undefined && fused.hits.length > 0) return fused
   const asked = answered.map(({ branch }) => branch)
-  const all = (yield* askAll(asked, { ...request, ...unfiltered }, settings.first_window)).map(toRanked)
+  const all = (yield* askAll(asked, { ...request, ...unfiltered })).map(toRanked)
   const whole = fitOf(all, bestMin, words)
   yield* fits.note(request.query, all, whole)
   const again = ofFiltered(whole)
@@ -343,8 +348,8 @@ export class Ranker extends Context.Service<
         const required = branchesOf(request.mode, present)
         const asked = present.filter(({ mode }) => required.includes(mode))
         const others = present.filter(({ mode }) => !required.includes(mode))
-        const first = yield* askAll(asked, request, settings.first_window)
-        const given = first.length > 0 ? first : yield* askAll(others, request, settings.first_window)
+        const first = yield* askAll(asked, request)
+        const given = first.length > 0 ? first : yield* askAll(others, request)
         const { answered, evidenced } = yield* withEvidenced(given, request, { rare, signals })
         const { hits: among, isAnswered, isCut } = yield* fusedOf(answered, request, settings, { fits, passing })
         const fused = scoredAmong(among, answered.map(toRanked), evidenced, settings.rrf_k)
@@ -358,8 +363,7 @@ export class Ranker extends Context.Service<
         const more =
           !isCut && (answered.some((answer) => foundBy(answer) >= answer.asked) || fused.length > request.window)
         // One seller's hits have crowded out other sellers: search deeper for those.
-        if (isCrowded && more && request.window < settings.window)
-          return yield* rankSought({ ...request, window: settings.window })
+        if (isCrowded && more && request.window < windowMax) return yield* rankSought({ ...request, window: windowMax })
         return {
           hits: spread.slice(0, request.window),
           isAnswered,

@@ -44,6 +44,11 @@ const considered = (hits: ReadonlyArray<Fused>, evidenced: ReadonlySet<bigint>) 
   return { ordered, count: consideredMax + added.length }
 }
 
+const goneLast = (hits: ReadonlyArray<Weighed>, sellerOf: (id: bigint) => Seller | undefined) => {
+  const isGone = ({ id }: Weighed) => sellerOf(id)?.isGone === true
+  return [...hits.filter((hit) => !isGone(hit)), ...hits.filter(isGone)]
+}
+
 export class ResourceSignals extends Context.Service<
   ResourceSignals,
   {
@@ -80,6 +85,8 @@ export class ResourceSignals extends Context.Service<
                 from (select r.declaration->'about' as about offset 0) declared) as text,
               r.standing_at is not null as "hasEvidence", coalesce(r.words_at, r.first_seen_at) as "wordsAt",
               r.listed_by as "listedBy",
+              (select p.gone_at > coalesce(a.last_settled_at, p.gone_at - interval '1 second') from catalog_probes p
+                where p.resource_id = r.id) is true as "isGone",
               (select min(o.amount) from catalog_options o where o.resource_id = r.id and o.retired_at is null
                 and o.asset = ${dollar.contract})::float8 / ${10 ** dollar.decimals}::float8 as price
             from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb) unread
@@ -106,7 +113,7 @@ export class ResourceSignals extends Context.Service<
         const at = yield* monotonicMillis
         const { count, ordered } = considered(hits, evidenced)
         yield* learn(ordered.slice(0, count), at)
-        const weighed = weigh(ordered, { get: signalsOf }, { ...weights, prefers }, now, count)
+        const weighed = goneLast(weigh(ordered, { get: signalsOf }, { ...weights, prefers }, now, count), signalsOf)
         if (isOfOneSeller) return { hits: weighed, isCrowded: false }
         const spread = spreadSellers(weighed.slice(0, count), signalsOf, query)
         const rest = weighed.slice(count)

@@ -6,6 +6,8 @@ export interface SimilarTerm {
   readonly word: string
   /** 0 to 1. */
   readonly likeness: number
+  /** The share of this word in any text, where that is known. */
+  readonly frequency?: number
 }
 
 /**

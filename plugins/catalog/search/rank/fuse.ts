@@ -99,7 +99,7 @@ const statistic = {
   word: 0.562,
   covered: 1.726,
   supported: 2.645,
-  least: 4.185
+  least: 3.89
 }
 /** Further terms of a query beyond this number carry no information. */
 const wordsMax = 12
@@ -150,9 +150,9 @@ export const isAnyFitting = (
   words?: number
 ): boolean => {
   const beyond = words === undefined || bests.has("semantic") ? undefined : answerability(branches, words)
-  if (beyond !== undefined && bestMin > 0) return beyond >= 0
+  if (beyond !== undefined) return beyond >= 0
   const [fitness, evidence] = [fitnessOf(branches), weightOfEvidence(branches)]
-  if (fitness === undefined || evidence === undefined) return bestMin === 0 || isAnyProminent(branches)
+  if (fitness === undefined || evidence === undefined) return isAnyProminent(branches)
   // If no best hit is too low, a model's best hit is not too low either: everything fits.
   if ((bests.get("semantic") ?? 0) >= bestMin || (bests.get("lexical") ?? 0) >= wordsAloneMin) return true
   const isAny = (is: (hit: Hit) => boolean) => branches.some(({ hits }) => hits.some(is))

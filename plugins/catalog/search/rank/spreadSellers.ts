@@ -24,6 +24,8 @@ export interface Seller {
   readonly hasEvidence?: boolean
   /** Start of the evidence, if all of it is young. */
   readonly youngSince?: Date | null
+  /** The last probe could not reach its origin, and nothing was sold since. */
+  readonly isGone?: boolean
   readonly wordsAt?: Date
   /** The words of a mere claim (`hashedWords`). */
   readonly claimed?: string
@@ -43,9 +45,9 @@ const namesOf = ({ listedBy, origin, payTos, hasEvidence }: Seller): ReadonlyArr
   ...(hasEvidence === true || listedBy === undefined || listedBy === null ? [] : [`payer ${listedBy}`])
 ]
 
-/** Established first, then the longest evidence, then mere claims. */
+/** Established first, then the longest evidence, then mere claims; none for a seller that is gone. */
 const seniorityOf = (seller: Seller | undefined): number => {
-  if (seller?.hasEvidence !== true) return -Infinity
+  if (seller?.hasEvidence !== true || seller.isGone === true) return -Infinity
   return seller.youngSince instanceof Date ? -seller.youngSince.getTime() : Infinity
 }
 
@@ -59,6 +61,8 @@ const byOriginality =
   (sellerOf: SellerOf) =>
   (a: bigint, b: bigint): number => {
     const [one, two] = [sellerOf(a), sellerOf(b)]
+    const [isOneGone, isTwoGone] = [one?.isGone === true, two?.isGone === true]
+    if (isOneGone !== isTwoGone) return isOneGone ? 1 : -1
     const [first, second] = [seniorityOf(one), seniorityOf(two)]
     if (first !== second) return first > second ? -1 : 1
     return (one?.wordsAt?.getTime() ?? 0) - (two?.wordsAt?.getTime() ?? 0) || (a < b ? -1 : 1)

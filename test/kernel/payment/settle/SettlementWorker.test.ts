@@ -21,7 +21,7 @@ import { OwnerTags } from "../../../../kernel/settlement/OwnerTags.ts"
 import { Sponsor } from "../../../../kernel/settlement/sponsor/Sponsor.ts"
 import { Signer } from "../../../../kernel/signer/Signer.ts"
 import { layer as cryptoLayer } from "../../../../runtime/platform/nodeCrypto.ts"
-import { makePayment } from "../../../support/buyer.ts"
+import { makePayment } from "../../../../runtime/redteam/buyer.ts"
 import { limitValues } from "../../settlement/store.ts"
 import { layerTest } from "../../../support/layerTest.ts"
 

@@ -65,7 +65,7 @@ const settleOver = (find: Settlements["Service"]["find"], unrecordable: Option.O
 
 /** The answer to a payment that its scheme's own check settles, when that fails. */
 const coverOver = (unrecordable: Option.Option<string>) => {
-  const covering = { ...scheme, cover: () => failure } as unknown as Scheme
+  const covering = { ...scheme, kind: "channel", cover: () => failure } as unknown as Scheme
   return Effect.flatMap(Facilitator, ({ settle }) => settle(payment)).pipe(
     Effect.provide(
       Facilitator.layerNoDeps.pipe(

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Duration, Effect, Fiber } from "effect"
 import { HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
-import { askFaucet, faucetTimeout } from "../../../../kernel/settlement/channels/askFaucet.ts"
+import { askFaucet, faucetTimeout } from "../../../../kernel/settlement/channels/reconcileChannels.ts"
 
 const faucet = "http://127.0.0.1:1/friendbot"
 

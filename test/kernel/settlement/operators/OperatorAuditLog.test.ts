@@ -2,6 +2,7 @@
 import { expect } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
+import { TestClock } from "effect/testing"
 import { makeAuditLog } from "../../../../kernel/settlement/operators/OperatorAuditLog.ts"
 import { describeDatabases, onOneDatabase } from "../../../support/databases.ts"
 
@@ -29,6 +30,22 @@ describeDatabases(
         const [unknown, refused] = yield* list({ limit: 2 })
         expect([unknown!.outcome, refused!.outcome]).toEqual(["asked", "it is still in use"])
         expect(yield* list({ before: unknown!.id, limit: 1 })).toEqual([refused])
+      })
+    )
+
+    it.effect("a read has one row a period, and only a list with reads has it", () =>
+      Effect.gen(function* () {
+        const { list, recordOnce } = yield* log
+        const read = { ...entry, action: "read", subject: "/metrics" }
+        for (let times = 0; times < 3; times++) yield* recordOnce(read, 60_000)
+        const readsOf = Effect.map(list({ limit: 9, withReads: true }), (acts) =>
+          acts.filter(({ subject }) => subject === "/metrics")
+        )
+        expect(yield* readsOf).toMatchObject([{ ...read, outcome: "done" }])
+        expect((yield* list({ limit: 9 })).filter(({ action }) => action === "read")).toEqual([])
+        yield* TestClock.adjust("1 minute")
+        yield* recordOnce(read, 60_000)
+        expect(yield* readsOf).toHaveLength(2)
       })
     )
 

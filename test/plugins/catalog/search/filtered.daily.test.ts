@@ -120,7 +120,7 @@ describe.each(["second", "third", "fourth"] as const)("filtering the %s set by r
           Effect.gen(function* () {
             const set = ownSet(name)
             const listings = ofOwnRecipients(set)
-            const facilitator = yield* startFacilitator({ channels: 1, set: ["search.searches_per_second=1000"] })
+            const facilitator = yield* startFacilitator({ channels: 1 })
             yield* facilitator.publishedBy(ingest(facilitator.sql, listings))
             yield* untilIndexed(facilitator, listings.length)
             let answered = 0

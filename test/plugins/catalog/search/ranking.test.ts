@@ -274,19 +274,18 @@ describe("fusion", () => {
   it("the lexical threshold stays, the semantic one drops, the model decides", () => {
     const means = [prominent(1, 0.4, -0.2)]
     const options = { k: 10, relevanceMin: 0.2, bestMin: 0.15 }
-    const alone = (prominence: number, bestMin = 0.15) => {
+    const alone = (prominence: number) => {
       const hits = [1, 2, 3, 4].map((id) => prominent(id, 0.4, prominence - id))
-      return ids(fuse([{ mode: "embedded", weight: 1, hits }], { ...options, bestMin }))
+      return ids(fuse([{ mode: "embedded", weight: 1, hits }], options))
     }
     const beside = [
       { mode: "embedded", weight: 0.1, hits: [prominent(1, 0.4, -3)] },
       { mode: "semantic", weight: 1, hits: [hit(5, 0.5)] }
     ] as const
     expect(ids(fuse(beside, options))).toEqual([5, 1])
-    expect([alone(0.5), alone(0.4), alone(0.4, 0)]).toEqual([
+    expect([alone(0.5), alone(0.4)]).toEqual([
       [1, 2, 3, 4],
-      [1, 2, 3],
-      [1, 2, 3, 4]
+      [1, 2, 3]
     ])
     expect(ids(fuse([{ mode: "embedded", weight: 1, hits: [1, 2, 3, 4].map((id) => hit(id, 0.4)) }], options))).toEqual(
       [1, 2, 3, 4]

@@ -7,7 +7,7 @@ import { testnet } from "../../../../plugins/ledger-local/engine/state/NetworkSe
 import { LocalLedger, type LocalLedgerOptions } from "../../../../plugins/ledger-local/LocalLedger.ts"
 import { USDC_CONTRACT } from "../../../../plugins/ledger-local/node/accounts.ts"
 import { layer as nodeCrypto } from "../../../../runtime/platform/nodeCrypto.ts"
-import { callOf, invocationOf, signAuthorization } from "../../../support/authorization.ts"
+import { callOf, invocationOf, signAuthorization } from "../../../../runtime/redteam/authorization.ts"
 import { apply, fund, ledgerLayer, passphrase, transaction } from "../support.ts"
 
 /** A nonce lives for five ledgers, unless its signature lives longer. */

@@ -15,7 +15,7 @@ import {
 } from "../../../../plugins/x402-batch/audit/auditChannels.ts"
 import * as NodeCrypto from "../../../../runtime/platform/nodeCrypto.ts"
 import * as NodeHttpCalls from "../../../../runtime/platform/nodeHttpCalls.ts"
-import { testnetUsdc } from "../../../support/buyer.ts"
+import { testnetUsdc } from "../../../../runtime/redteam/buyer.ts"
 import { databaseKinds } from "../../../support/databases.ts"
 import { type BatchFacilitator, startBatch } from "../world.ts"
 
