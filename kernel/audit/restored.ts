@@ -9,6 +9,8 @@ export const harmlessAfterRestore = {
   "sponsor transaction": "the sponsor's transaction was open in the backup and has been recorded as expired",
   "channel sequence": "the channel was used after the backup, until its sequence number is read again within a minute",
   "channel charges": "charges of a payment channel after the backup: its record continues from the claimed amount",
+  "receipt of a lost record":
+    "the receipt was signed before the outcome was lost and recorded again, with other attempts or confirmations",
   "published since": "outcomes logged after the backup: the log continues in a new epoch, and the copy shows which"
 } as const satisfies Readonly<Record<string, string>>
 
