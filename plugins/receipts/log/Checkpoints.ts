@@ -227,7 +227,7 @@ const makeSigning = Effect.fnUntraced(function* (
     const [now] = yield* current
     if (now === undefined) return
     shown(now)
-    if (now.ended === null && (now.fork !== null || (!now.due && now.whole && !epochs.hasToSay(now.epoch)))) return
+    if (now.ended === null && (now.fork !== null || (!now.due && now.whole && !epochs.hasToSay(now)))) return
     const { at, key } = yield* keyNow
     if (key?.sign === undefined) return
     const { epoch, line, size } = yield* followed

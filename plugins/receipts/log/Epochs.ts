@@ -56,33 +56,50 @@ const publicLeaf = (kind: number, value: KeyEntry | EpochEntry): NewLeaf => ({
 const nameOf = ({ epoch, name }: { readonly epoch: number; readonly name?: unknown }): string | null =>
   epoch === 1 ? null : typeof name === "string" ? name : String(epoch)
 
-/** The newest mark in this state folder, across restarts. An unreadable or damaged file counts as missing. */
+/** Maximum marks of former epochs in the state folder. */
+const formerMax = 20
+
+const readMark = (read: any): Mark | undefined =>
+  Number.isSafeInteger(read?.epoch) && Number.isSafeInteger(read?.size) && /^[0-9a-f]{64}$/.test(read?.root)
+    ? { epoch: read.epoch, name: nameOf(read), size: read.size, root: read.root }
+    : undefined
+
+/**
+ * The newest mark in this state folder, across restarts, and the last marks of former epochs: a failover may also lose
+ * the entry that named one. An unreadable or damaged file counts as missing.
+ */
 const makeMark = Effect.gen(function* () {
   const files = yield* FileSystem.FileSystem
   const file = (yield* Path.Path).join((yield* Host).stateFolder, "receipts.checkpoint")
   const stored = yield* Effect.option(files.readFileString(file))
   let mark: Mark | undefined
+  let former: ReadonlyArray<Mark> = []
   try {
     const read = stored._tag === "Some" ? JSON.parse(stored.value) : undefined
-    if (Number.isSafeInteger(read?.epoch) && Number.isSafeInteger(read?.size) && /^[0-9a-f]{64}$/.test(read?.root))
-      mark = { epoch: read.epoch, name: nameOf(read), size: read.size, root: read.root }
+    mark = readMark(read)
+    if (Array.isArray(read?.former)) former = read.former.flatMap((one: unknown) => readMark(one) ?? [])
   } catch {
     yield* Effect.logWarning(`${file} cannot be read; whether the log went back is not known from it`)
   }
   return {
     get: () => mark,
+    before: (epoch: number): ReadonlyArray<Mark> =>
+      [...former, ...(mark === undefined ? [] : [mark])].filter((one) => one.epoch < epoch),
     set: (next: Mark) =>
       Effect.suspend(() => {
+        if (mark !== undefined && mark.epoch < next.epoch) former = [...former, mark].slice(-formerMax)
         mark = next
         // Atomic: a process that dies while it writes leaves the former mark.
         const written = Effect.andThen(
-          files.writeFileString(`${file}.new`, `${JSON.stringify(next)}\n`),
+          files.writeFileString(`${file}.new`, `${JSON.stringify({ ...next, former })}\n`),
           files.rename(`${file}.new`, file)
         )
         return Effect.catch(written, (error) => Effect.logWarning(`${file} cannot be written`, error))
       })
   }
 })
+
+type Marks = Effect.Success<typeof makeMark>
 
 interface EpochRow {
   readonly epoch: number
@@ -165,43 +182,52 @@ const makeBegin = Effect.fnUntraced(function* (markOf: MarkOf) {
   return begin
 })
 
-/** Adds this replica's newer checkpoint of the former epoch to an epoch; in the caller's transaction. */
-const makeAmend = Effect.fnUntraced(function* (markOf: MarkOf) {
+/** Adds this replica's newer checkpoints of former epochs to an epoch; in the caller's transaction. */
+const makeAmend = Effect.fnUntraced(function* (marks: Marks) {
   const sql = yield* SqlClient.SqlClient
   const tree = yield* Tree
   const name = (yield* Config).host ?? ""
-  /** The mark of the last comparison. */
-  let compared: Mark | undefined
+  /** The marks compared in an epoch. The next epoch may have lost what was compared. */
+  let compared = { name: undefined as string | null | undefined, marks: new Set<Mark>() }
 
-  const hasToSay = (epoch: number): boolean => {
-    const known = markOf()
-    return known !== undefined && known.epoch < epoch && known !== compared
-  }
+  const leftToSay = (now: Pick<Epoch, "epoch" | "name">): ReadonlyArray<Mark> =>
+    marks.before(now.epoch).filter((mark) => compared.name !== now.name || !compared.marks.has(mark))
 
-  const amend = Effect.fnUntraced(function* ({ epoch, name: own, size }: Epoch) {
-    const known = markOf()
-    if (known === undefined || !hasToSay(epoch)) return { epoch, name: own, size }
-    const root = Result.getOrThrow(Hex.decode(known.root))
-    const [of, former] = [known.epoch + 1, originOf(name, known.name)]
-    const amended = yield* sql<{ name: string }>`update receipts_epochs
-      set previous_size = ${known.size}, previous_root = ${root}, statement = null
-      where epoch = ${of} and previous_size < ${known.size} and coalesce(previous_origin, ${former}) = ${former}
+  /** Adds an entry if the epoch after the mark's names an earlier checkpoint. */
+  const amendFor = Effect.fnUntraced(function* (mark: Mark, { epoch, size }: Epoch) {
+    const root = Result.getOrThrow(Hex.decode(mark.root))
+    const [of, former] = [mark.epoch + 1, originOf(name, mark.name)]
+    const [amended] = yield* sql<{ name: string }>`update receipts_epochs
+      set previous_size = ${mark.size}, previous_root = ${root}, statement = null
+      where epoch = ${of} and previous_size < ${mark.size} and coalesce(previous_origin, ${former}) = ${former}
       returning coalesce(name, epoch::text) as name`
-    if (amended.length > 0) {
-      const entry: EpochEntry = {
-        epoch: of,
-        origin: originOf(name, amended[0]!.name),
-        previous: { origin: former, size: known.size, root: Base64.encode(root) },
-        reason: "a replica had published more of the epoch before",
-        at: Math.floor((yield* Clock.currentTimeMillis) / 1_000)
-      }
-      yield* tree.append(epoch, size, [publicLeaf(entryKinds.epoch, entry)])
-      yield* Effect.logWarning(`the log of receipts names a later checkpoint of ${former}: ${known.size} leaves`)
+    if (amended === undefined) return 0
+    const entry: EpochEntry = {
+      epoch: of,
+      origin: originOf(name, amended.name),
+      previous: { origin: former, size: mark.size, root: Base64.encode(root) },
+      reason: "a replica had published more of the epoch before",
+      at: Math.floor((yield* Clock.currentTimeMillis) / 1_000)
     }
-    yield* sql.afterCommit(Effect.sync(() => void (compared = known)))
-    return { epoch, name: own, size: size + amended.length }
+    yield* tree.append(epoch, size, [publicLeaf(entryKinds.epoch, entry)])
+    yield* Effect.logWarning(`the log of receipts names a later checkpoint of ${former}: ${mark.size} leaves`)
+    return 1
   })
-  return { hasToSay, amend }
+
+  const amend = Effect.fnUntraced(function* (now: Epoch) {
+    const left = leftToSay(now)
+    if (left.length === 0) return now
+    let size = now.size
+    for (const mark of left) size += yield* amendFor(mark, { ...now, size })
+    yield* sql.afterCommit(
+      Effect.sync(() => {
+        const before = compared.name === now.name ? compared.marks : []
+        compared = { name: now.name, marks: new Set([...before, ...left]) }
+      })
+    )
+    return { ...now, size }
+  })
+  return { hasToSay: (now: Pick<Epoch, "epoch" | "name">) => leftToSay(now).length > 0, amend }
 })
 
 /** Compares an epoch in the database with this process's mark. */
@@ -246,7 +272,7 @@ export class Epochs extends Context.Service<
     /** In the caller's transaction: the current epoch, under the log's lock. */
     readonly lock: Sql<Epoch>
     /** Whether `lock` may have to add this replica's newer checkpoint of an earlier epoch. */
-    readonly hasToSay: (epoch: number) => boolean
+    readonly hasToSay: (now: Pick<Epoch, "epoch" | "name">) => boolean
     /** In the caller's transaction: adds leaves to the current epoch. */
     readonly append: (leaves: ReadonlyArray<NewLeaf>) => Sql<void>
     readonly appendKeys: (entries: ReadonlyArray<KeyEntry>) => Sql<void>
@@ -262,7 +288,7 @@ export class Epochs extends Context.Service<
       const { host } = yield* Config
       const mark = yield* makeMark
       const begin = yield* makeBegin(mark.get)
-      const { amend, hasToSay } = yield* makeAmend(mark.get)
+      const { amend, hasToSay } = yield* makeAmend(mark)
       const wentBack = yield* makeComparing(mark.get)
 
       const lock = Effect.gen(function* () {

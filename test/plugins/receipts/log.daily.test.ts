@@ -205,6 +205,22 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         yield* proven(again, 101)
         const more = yield* again.sql`select 1 from receipts_leaves where epoch = 2 and get_byte(entry, 0) = 3`
         expect(more).toHaveLength(2)
+
+        // A failover loses that entry after this replica published it: the next epoch has it again.
+        yield* again.sql`with entry as (delete from receipts_leaves where epoch = 2 and get_byte(entry, 0) = 3
+            and index > 0),
+          later as (delete from receipts_leaves where epoch = 2 and index >= 3),
+          checkpoints as (delete from receipts_checkpoints where epoch = 2)
+          update receipts_epochs set size = case when epoch = 2 then 3 else size end, server = 'another',
+            statement = null, previous_size = case when epoch = 2 then 8 end`
+        yield* publishFailures(again, 201, 201)
+        yield* statementOf(again, 12)
+        const later = yield* again.sql<{ entry: Uint8Array }>`select entry from receipts_leaves
+          where epoch = 3 and get_byte(entry, 0) = 3 order by index`
+        expect(later.map(({ entry }) => JSON.parse(Buffer.from(entry).subarray(1).toString()).previous)).toMatchObject([
+          { origin: expect.stringMatching(/\/log\//) },
+          { origin: "pay.example/log", size: 12, root }
+        ])
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>,
     240_000
   )
