@@ -56,6 +56,14 @@ const publicLeaf = (kind: number, value: KeyEntry | EpochEntry): NewLeaf => ({
 const nameOf = ({ epoch, name }: { readonly epoch: number; readonly name?: unknown }): string | null =>
   epoch === 1 ? null : typeof name === "string" ? name : String(epoch)
 
+interface Marks {
+  readonly get: () => Mark | undefined
+  /** The last mark of each epoch before this one. */
+  readonly before: (epoch: number) => ReadonlyArray<Mark>
+  /** Stores the mark in the state folder. */
+  readonly set: (next: Mark) => Effect.Effect<void>
+}
+
 /** Maximum marks of former epochs in the state folder. */
 const formerMax = 20
 
@@ -81,11 +89,10 @@ const makeMark = Effect.gen(function* () {
   } catch {
     yield* Effect.logWarning(`${file} cannot be read; whether the log went back is not known from it`)
   }
-  return {
+  const marks: Marks = {
     get: () => mark,
-    before: (epoch: number): ReadonlyArray<Mark> =>
-      [...former, ...(mark === undefined ? [] : [mark])].filter((one) => one.epoch < epoch),
-    set: (next: Mark) =>
+    before: (epoch) => [...former, ...(mark === undefined ? [] : [mark])].filter((one) => one.epoch < epoch),
+    set: (next) =>
       Effect.suspend(() => {
         if (mark !== undefined && mark.epoch < next.epoch) former = [...former, mark].slice(-formerMax)
         mark = next
@@ -97,9 +104,8 @@ const makeMark = Effect.gen(function* () {
         return Effect.catch(written, (error) => Effect.logWarning(`${file} cannot be written`, error))
       })
   }
+  return marks
 })
-
-type Marks = Effect.Success<typeof makeMark>
 
 interface EpochRow {
   readonly epoch: number
