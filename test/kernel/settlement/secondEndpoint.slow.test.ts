@@ -164,4 +164,30 @@ describe("a settlement with two endpoints", () => {
     ),
     240_000
   )
+
+  it.live(
+    "stays open while the second's page cannot be read",
+    withEndpoints({ set: ["limits.settle_timeout_ms=5000"] }, (stage) =>
+      Effect.gen(function* () {
+        const { facilitator, pay, payTo, second } = stage
+        const { body } = yield* pay()
+        second.lie = (method, _params, truth) =>
+          method === "getTransaction"
+            ? truth().then(({ latestLedger, oldestLedger }) => ({ status: "NOT_FOUND", latestLedger, oldestLedger }))
+            : method === "getTransactions"
+              ? Promise.resolve({ transactions: "none" })
+              : undefined
+        const answer = yield* facilitator.settle(body)
+        expect(answer.json.errorReason, answer.text).toBe("settle_ledger_transaction_status_unknown")
+        expect(second.asked).toContain("getTransactions")
+        expect(yield* rows(stage)).toMatchObject([{ state: "submitted" }])
+        second.lie = () => undefined
+        expect(yield* eventually(rows(stage), (all) => all[0]!.state !== "submitted")).toMatchObject([
+          { state: "settled", confirmations: 2 }
+        ])
+        expect(yield* facilitator.balance(payTo)).toBe(price)
+      })
+    ),
+    240_000
+  )
 })
