@@ -22,8 +22,8 @@ import { Effect, Layer } from "effect"
 import process from "node:process"
 
 /**
- * Loads an optional plugin. If its module cannot be loaded, for example because of a wrong import, standard error
- * names it, and the rest of the program works without it: an enabled plugin is reported degraded.
+ * Loads an optional plugin. If its module cannot be loaded, for example because of a wrong import, its name is
+ * printed to standard error. The program continues without it, and reports an enabled plugin as degraded.
  */
 const faultOf = (error: unknown): string => String(error instanceof Error ? error.message : error).split("\n", 1)[0]!
 

@@ -1,4 +1,4 @@
-// Compares the rows of channels, which decide who may read a claim's receipt, with the deposits that justify them.
+// Compares the rows of channels with the deposits that justify them. A row lets its payer read receipts of claims.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { readClaims, type StoredReceipt, type Wrong } from "./compareReceipts.ts"

@@ -160,7 +160,7 @@ export interface CatalogValues {
   readonly exampleBytesMax: number
   readonly newResourcesPerDayMax: number
   readonly versionsPerDayMax: number
-  /** Per payer whose payments are only verified. */
+  /** Limit for a payer with verified payments only. */
   readonly freeListingsPerHourMax: number
   readonly declaredBytesPerDayMax: number
   readonly includeStale: boolean

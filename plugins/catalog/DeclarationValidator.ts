@@ -24,7 +24,7 @@ import { isFields } from "./fields.ts"
 /**
  * A declaration that the recipient's account has signed is the seller's own, with or without a key of the facilitator.
  * Next to `info` and `schema` it has `signature`, the base64 of a SEP-53 signature by the payTo account. It signs the
- * version hash of the resource as that declaration by itself would list it, or that hash, a space and `signedAt`, any
+ * version hash of the resource that this declaration alone would create, or that hash, a space and `signedAt`, any
  * text of at most 64 printable characters. The hash covers the description, the operation, the price and the
  * recipient, so that a signature is worth nothing for other words or another price. Pure.
  */

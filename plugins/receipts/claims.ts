@@ -19,9 +19,7 @@ const text = new TextEncoder()
 export const hashText = ({ sha256 }: Hashing, value: string): string =>
   `sha256:${Hex.encode(sha256(text.encode(value)))}`
 
-/**
- * The time at which an outcome was recorded, which selects its key. An adopted settlement is recorded after its end.
- */
+/** The time of an outcome's record; it selects the key. An adopted settlement is recorded after its end. */
 export const recordedAtOf = ({ recordedAt, resolvedAt }: SettlementRecord): number =>
   Math.max(recordedAt.getTime(), Option.match(resolvedAt, { onNone: () => 0, onSome: (at) => at.getTime() }))
 

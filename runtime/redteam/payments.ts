@@ -1,8 +1,8 @@
 // Crafted payments against any facilitator on a ledger with a friendbot: the facilitator's own accounts as payer,
-// recipient, source or party of an authorization; authorizations that are missing, foreign, nested or expired; other
-// calls than the one transfer. `/verify` and `/settle` refuse each, no money moves, and the facilitator's accounts lose
-// nothing of the asset. If the specification has a reason for the refusal, it must be used. A row marked `harmless` may
-// also settle, once and at the price.
+// recipient, source or party of an authorization; missing, foreign, nested or expired authorizations; calls that differ
+// from the transfer. `/verify` and `/settle` refuse each, no money moves, and the facilitator's accounts lose none
+// of the asset. If the specification has a reason for the refusal, it must be used. A row marked `harmless` may also
+// settle, at most once and at the price.
 import assert from "node:assert/strict"
 import { Keypair } from "@stellar/stellar-sdk"
 import { assertRefusedSettle, assertRefusedVerify, inDialect } from "./ask.ts"

@@ -152,7 +152,7 @@ export const sellerCases: ReadonlyArray<Case> = [
     const [after] = await world.money!.held()
     const pages = answers.filter(({ status }) => isOpen(status))
     assert.ok(after! < before! && pages.length > 0, "the payment opened nothing")
-    // A sale may be answered again, to a buyer whose connection broke: the same page with the same receipt.
+    // After a broken connection the seller may repeat its answer: the same page with the same receipt.
     const sold = await Promise.all(
       pages.map(async (page) => `${page.headers.get("payment-response")} ${await page.text()}`)
     )

@@ -62,7 +62,7 @@ const group = (attack: number, name: string, bodies: (template: any) => Readonly
   }
 })
 
-/** Only the names of these; each target gets bodies of its own network. */
+/** Used for their names only: the bodies depend on the target's network. */
 const named = brokenBodies(await templateOf("ledger:testnet"))
 
 const open = (world: World) => {
@@ -72,7 +72,7 @@ const open = (world: World) => {
     : connect(Number(port || 80), hostname)
 }
 
-/** Sends bytes as they are; resolves with the answer's head, or with what came before the end of the connection. */
+/** Sends raw bytes; resolves with the answer's head, or with all bytes received when the connection ends. */
 export const talk = (world: World, request: string, waitMs = patienceMs): Promise<string> =>
   new Promise((resolve, reject) => {
     let answer = ""

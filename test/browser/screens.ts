@@ -1,6 +1,6 @@
 // Screenshots of every view over a facilitator with a month of settlements, for a second reader: `node
-// test/browser/screens.ts FOLDER [NAME …]` takes those whose names begin with NAME, at three widths in both themes. The
-// two in `examples/screens` are "overview 1280 light" and "settlements 1280 light".
+// test/browser/screens.ts FOLDER [NAME …]` takes the views with a name that begins with NAME, at three widths in both
+// themes. The two in `examples/screens` are "overview 1280 light" and "settlements 1280 light".
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { mkdirSync } from "node:fs"

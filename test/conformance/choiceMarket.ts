@@ -53,7 +53,7 @@ const filler =
 
 export interface Offer {
   readonly id: string
-  /** Index of its origin; the last one has no proof. */
+  /** Index of its origin; the last origin is unproven. */
   readonly origin: number
   readonly path: string
   readonly description: string
@@ -95,7 +95,7 @@ export interface Task {
 
 const wordsOf = (text: string): ReadonlyArray<string> => text.toLowerCase().match(/[a-z]{3,}/g) ?? []
 
-/** Each subject plain, and with the feature of its second or its third offer, if that is not a copy. */
+/** Each subject plain, and with the feature of its second or third offer; copied offers are skipped. */
 export const tasks: ReadonlyArray<Task> = subjects.flatMap(({ features, slug, words }, at) => {
   const featured = (which: 0 | 1, expected: string): Task => {
     const query = `${words} ${features[which]}`

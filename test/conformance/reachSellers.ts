@@ -176,7 +176,7 @@ const byPython = async ({ facilitator, payTo }: SellerNeeds, name: string, word:
   return { name, url: /http:\/\/[\d.:]+/.exec(line)![0], stop: async () => void child.kill(), ...schemes }
 }
 
-/** All sellers that can run here; `say` prints the others. */
+/** Starts all sellers that can run here. `say` prints a line for each of the others. */
 export const startSellers = async (needs: SellerNeeds, say: (line: string) => void) => {
   await installSet("frameworks", say)
   const started = await Promise.all([

@@ -1,5 +1,5 @@
-// Content that an agent paid for is delivered, whatever the seller's receipt contains: each shape that the transports
-// allow or that sellers were observed to send, from an HTTP seller and from MCP sellers of both protocol versions with
+// Content that an agent paid for is delivered with any receipt of the seller: each shape that the transports allow or
+// that sellers were observed to send, from an HTTP seller and from MCP sellers of both protocol versions with
 // streams that stay open after the result, over a separate tool server process. The agent's spending is read from the
 // ledger.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"

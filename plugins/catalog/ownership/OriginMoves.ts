@@ -1,8 +1,9 @@
 // A seller moves from one origin to another and keeps its listings, with their evidence, counts and versions. The new
 // origin's `/.well-known/x402` names the old one in `movedFrom`, with a signature by the account that the listings pay.
-// The old origin's document names the new one in `movedTo`, unless that origin is gone. So a domain's new owner, who
-// lacks the key, gets no evidence, nor does a thief of the key, who lacks the origin. A redirect is not a statement. A
-// listing is moved, never copied; a signature is void after a week, and for a listing that a newer one has moved.
+// The old origin's document names the new one in `movedTo`, unless that origin is gone. The evidence
+// stays behind if the domain has a new owner without the key, or if the key was stolen without the origin. A redirect
+// is not a statement. A listing is moved, never copied; a signature is void after a week, and for a listing that a
+// newer one has moved.
 import { Context, Data, Effect, Layer, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"

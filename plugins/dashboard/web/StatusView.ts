@@ -136,7 +136,7 @@ const ChannelTable = (props: { readonly label: string; readonly rows: ReadonlyAr
     ]
   })
 
-/** Channels that are all alike need one line. A channel that is not ready is shown. */
+/** One line counts the ready channels; channels in another state are listed. */
 const Channels = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> => {
   const isReady = ({ state }: ChannelShown): boolean => state === "ready"
   const ready = of.channels.filter(isReady)

@@ -29,7 +29,7 @@ const HowTo = (): VNode<any> =>
       h("li", null, "1. Answer an unpaid request with 402 and your terms: asset, amount, the account to pay."),
       h("li", null, "2. Send the payment that comes with the next request to ", h("code", null, "POST /verify"), "."),
       h("li", null, "3. Do the work, then send it to ", h("code", null, "POST /settle"), "; deliver on success."),
-      h("li", null, "4. Declare the resource in the payment: the catalog then lists it by itself.")
+      h("li", null, "4. Declare the resource in the payment: the catalog then lists it automatically.")
     ),
     h("p", null, h("a", { href: "/docs" }, "Quickstart and every route"), ", to try in the browser.")
   )

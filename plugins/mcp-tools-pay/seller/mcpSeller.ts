@@ -1,6 +1,6 @@
 // A seller's MCP tool as the seller of one invocation: the call's metadata carries the payment, the result's metadata
 // carries the settlement, and the content is the tool's result, member for member. A stored call has the form of a
-// request whose body is the tool's name and arguments.
+// request with the tool's name and arguments as its body.
 import { Effect, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Upstream } from "../../mcp-tools/contract.ts"

@@ -102,8 +102,8 @@ const makeFormer = Effect.gen(function* () {
   })
 
   /**
-   * Stores one checkpoint per size. It replaces an old one, and one under a former key or without all lines, because
-   * that proves nothing by itself, or less.
+   * Stores one checkpoint per size. It replaces an old checkpoint, one under a former key, and one without all lines:
+   * these prove less, or nothing.
    */
   const store = (
     signed: Omit<Checkpoint, "signedAt">,

@@ -111,7 +111,7 @@ export const sequenceOutcomes = Effect.gen(function* () {
     return new Map(made.map(({ id }, at) => [id, stored[at]]))
   })
 
-  /** Remembers who opened a channel: its buyer may read the receipts of the channel's claims. */
+  /** Stores the payer of each channel's deposit: this buyer may read the receipts of the channel's claims. */
   const storeChannels = Effect.fnUntraced(function* (endings: ReadonlyArray<Ending>) {
     const opened = endings.flatMap(({ fact, record }) => {
       const { action, payer } = record ?? {}

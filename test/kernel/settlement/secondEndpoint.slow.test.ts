@@ -44,6 +44,10 @@ const rows = ({ facilitator: { sql } }: Stage) =>
     select state, reason, confirmations, inner_hash from kernel_settlements order by recorded_at`
   )
 
+/** The endpoint's own ledgers, without the transaction. */
+const notFound = (truth: () => Promise<any>) =>
+  truth().then(({ latestLedger, oldestLedger }) => ({ status: "NOT_FOUND", latestLedger, oldestLedger }))
+
 /** Accepts submissions, forwards none, and reports each as a success, with the result of an earlier payment. */
 const forging = (like: { readonly resultXdr: string; readonly resultMetaXdr: string }): Lie => {
   const envelopes: Array<string> = []
@@ -143,7 +147,7 @@ describe("a settlement with two endpoints", () => {
         // The hash is unknown and every nonce unspent, from this endpoint's point of view.
         first.lie = (method, _params, truth) =>
           method === "getTransaction"
-            ? truth().then(({ latestLedger, oldestLedger }) => ({ status: "NOT_FOUND", latestLedger, oldestLedger }))
+            ? notFound(truth)
             : method === "getTransactions"
               ? truth().then((answer) => ({ ...answer, transactions: [] }))
               : method === "getLedgerEntries"
@@ -173,7 +177,7 @@ describe("a settlement with two endpoints", () => {
         const { body } = yield* pay()
         second.lie = (method, _params, truth) =>
           method === "getTransaction"
-            ? truth().then(({ latestLedger, oldestLedger }) => ({ status: "NOT_FOUND", latestLedger, oldestLedger }))
+            ? notFound(truth)
             : method === "getTransactions"
               ? Promise.resolve({ transactions: "none" })
               : undefined

@@ -20,7 +20,7 @@ const schema = {
   })
 }
 
-/** The transfer with signed authorizations, by nobody's account: the server pays the fee. */
+/** The transfer with signed authorizations and the zero account as source: the server pays the fee. */
 const charge = ({ keypair, rpcUrl }) =>
   Method.toClient(Method.from({ name: "stellar", intent: "charge", schema }), {
     createCredential: async ({ challenge }) => {

@@ -1,5 +1,5 @@
-// The spending account's contract on the engine of the local ledger: a thief has the agent's key and signs what he
-// wants. Each refusal comes from its own guard: without the guard, the same attack succeeds.
+// The spending account's contract on the engine of the local ledger: an attacker has the agent's key and signs any
+// call. Each refusal comes from its own guard: without the guard, the same attack succeeds.
 import { readFileSync } from "node:fs"
 import { beforeAll, expect, it } from "vitest"
 import { accountWasmBase64, accountWasmHash } from "../../../plugins/mcp-tools-pay/account/accountWasm.ts"

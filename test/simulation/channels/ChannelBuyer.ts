@@ -128,7 +128,7 @@ export class ChannelBuyer {
     this.#reread()
   }
 
-  /** Submits a public refund of its channel by itself. */
+  /** Submits a public refund of its own channel, without the facilitator. */
   async #submitLeaked(): Promise<void> {
     const { ledger, random } = this.#world
     const own = ledger.leaked.filter(({ act }) => act?.kind === "refund" && act.channel === this.id)
