@@ -38,7 +38,7 @@ it.live.runIf(hasTools)(
             asset: testnetUsdc,
             amount: "12345",
             network: "stellar:testnet",
-            maxTimeoutSeconds: 60
+            maxTimeoutSeconds: 180
           })
         ),
         (started) => Effect.promise(() => started.close())

@@ -127,7 +127,7 @@ const startWorld = Effect.gen(function* () {
     asset: testnetUsdc,
     amount: String(price),
     network: "stellar:testnet",
-    maxTimeoutSeconds: 60
+    maxTimeoutSeconds: 300
   }
   const seller = yield* Effect.acquireRelease(
     Effect.promise(() => startSeller({ facilitator: facilitator.url, ...terms })),
