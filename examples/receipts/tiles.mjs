@@ -51,7 +51,12 @@ export const openTiles = (place, size) => {
   const tile = (level, index) => {
     const count = level === "entries" ? size : Math.floor(size / 256 ** level)
     const path = tilePath(level, index, Math.min(256, count - index * 256))
-    if (!kept.has(path)) kept.set(path, readBytes(place, path))
+    if (!kept.has(path)) {
+      const read = readBytes(place, path)
+      // The next reader downloads a failed tile again.
+      read.catch(() => kept.delete(path))
+      kept.set(path, read)
+    }
     return kept.get(path)
   }
   const hashesOf = async (level, from, to) => {

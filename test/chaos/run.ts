@@ -158,7 +158,8 @@ interface Paid extends PaymentKind {
   readonly transaction: string
   /** The receipt in the answer; undefined if a retry was answered with only the hash. */
   readonly receipt: string | undefined
-  /** When its caller was answered, by `performance.now`. */
+  /** When its caller began to ask and was answered, by `performance.now`. */
+  readonly askedAt: number
   readonly answeredAt: number
 }
 const paidOnes: Array<Paid> = []
@@ -206,7 +207,8 @@ const pay = async (number: number): Promise<void> => {
   const kind = number % 2 === 0 ? "with a key" : "without"
   const scheme = number % 4 < 2 ? "exact" : "upto"
   const { amount, body } = await signed(number, { kind, scheme }, seller)
-  const end = performance.now() + 240_000
+  const askedAt = performance.now()
+  const end = askedAt + 240_000
   const given: Array<ReceivedSuccess> = []
   let unanswered = 0
   while (performance.now() < end) {
@@ -224,7 +226,8 @@ const pay = async (number: number): Promise<void> => {
       const receipt = success.extensions?.["tollkeeper-receipt"]?.info.receipt
       const { transaction } = success
       if (withReceipts && success.success === true && receipt === undefined) count("answered without a receipt")
-      paidOnes.push({ scheme, kind, body, transaction, receipt, given, unanswered, answeredAt: performance.now() })
+      const answeredAt = performance.now()
+      paidOnes.push({ scheme, kind, body, transaction, receipt, given, unanswered, askedAt, answeredAt })
       count("settled")
       return count(
         `settled ${scheme} ${kind}: ${success.success === true ? "success" : "already_settled with the hash"}`
@@ -244,12 +247,12 @@ let [kills, databaseRestarts, failovers] = [0, 0, 0]
 const isEnough = (): boolean =>
   asked >= paymentsMax && kills >= killsMin && databaseRestarts >= Math.min(restarts, 1) && failovers >= failoversMin
 
-/** Answers in these periods may have been lost: from the end of replication until the standby is the primary. */
+/** What was recorded in these periods may be lost: from the end of replication until the standby is the primary. */
 const losses: Array<{ readonly from: number; readonly to: number }> = []
 /** An answer and its record may be this far apart, in either order. */
 const lossSlackMillis = 3_000
-const mayBeLost = ({ answeredAt }: Paid): boolean =>
-  losses.some(({ from, to }) => answeredAt > from - lossSlackMillis && answeredAt < to + lossSlackMillis)
+const mayBeLost = ({ answeredAt, askedAt }: Paid): boolean =>
+  losses.some(({ from, to }) => answeredAt > from - lossSlackMillis && askedAt < to + lossSlackMillis)
 
 /** The published log, downloaded before the newest failover. */
 let logCopy: string | undefined

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { createServer } from "node:http"
-import { connect } from "node:net"
+import { type AddressInfo, connect } from "node:net"
 import { hostname, tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -83,6 +83,22 @@ describe("two downloads of a log", () => {
     expect(found?.index).toBe(at)
     expect(found?.a.commitment).toBe(Buffer.from(entries[at]!.subarray(1)).toString("hex"))
     expect(found?.b.commitment).toBe(Buffer.from(changed[at]!.subarray(1)).toString("hex"))
+  })
+
+  it("download a failed tile again", async () => {
+    const place = join(folder, String(logs++))
+    await writeLog(place, log, entries.slice(0, 3))
+    let failures = 1
+    const server = createServer((request, response) => {
+      if (failures-- > 0) return void response.writeHead(503).end()
+      void readFile(join(place, request.url!)).then((bytes) => response.end(bytes))
+    }).listen(0, "127.0.0.1")
+    await once(server, "listening")
+    const { port } = server.address() as AddressInfo
+    const tiles = openTiles(`http://127.0.0.1:${port}`, 3)
+    await expect(tiles.root(0, 3)).rejects.toThrow("answered 503")
+    expect(await tiles.root(0, 3)).toBe(rootOf(levelsOf(entries.slice(0, 3)), 3).toString("hex"))
+    server.close()
   })
 
   it("are refused where tiles are not the signed checkpoint's", async () => {
