@@ -105,11 +105,11 @@ const soak = async (database: "embedded" | "postgres", check: (sentence: string,
       if (isKill) await place.replica.crash()
       await Promise.all([
         place.bring(payment).catch(() => void (lost += 1)),
-        ...(isKill ? [] : Array.from({ length: 5 }, () => hostile(place, dice, template).catch(countBroken)))
+        ...(isKill ? [] : Array.from({ length: 5 }, () => hostile(place, dice, template).catch(countBroken))),
+        ...(isKill ? [] : [waitOf(place).then((millis) => void waits.push(millis))])
       ])
       if (index % Math.ceil(payments / samplesCount) !== 0 || isKill) continue
       samples.push(sampleOf(place))
-      waits.push(await waitOf(place))
     }
     const received = await place.received()
     check(
