@@ -42,7 +42,7 @@ const decisive = [
 ]
 
 /** Descriptions of routes, settings and metrics hold no decisions. */
-const isDescriptive = ({ path }: Source): boolean => /description\.ts$|metrics\.ts$|Config\.ts$/.test(path)
+const isDescriptive = ({ path }: Source): boolean => /(description|metrics|Config|OpenApi)\.ts$/.test(path)
 
 /** Line numbers of the new side of a diff, by file. */
 const changedSince = (ref: string): ReadonlyMap<string, ReadonlySet<number>> => {

@@ -328,6 +328,8 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         ])
           expect(yield* statusOf(`tollkeeper_account=${forged}`)).toBe("401")
         expect(yield* statusOf(`tollkeeper_session=${token}`)).toBe("401")
+        // A session of plain HTTP is not valid over TLS.
+        expect(yield* statusOf(`__Host-tollkeeper_account=${token}`)).toBe("401")
         // With the rows unreachable a session is an error, not signed out, and an unknown cookie costs no query.
         yield* facilitator.sql`alter table kernel_account_sessions rename to out_of_reach`
         expect(yield* statusOf(third!.cookie)).toBe("503")
