@@ -1,6 +1,6 @@
 // Admission by cost: one budget for each caller, points in progress by cost, and payments that neither of them refuses.
 import { expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Option, Redacted } from "effect"
+import { Deferred, Effect, Fiber, Layer, Option, Redacted, Stream } from "effect"
 import { Headers, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import { Server } from "../../../kernel/config/Server.ts"
@@ -77,6 +77,9 @@ it.effect("a request gets back the bytes and the time that it did not take", () 
     expect(yield* statuses(ask("/long"), 20)).toEqual(Array.from({ length: 20 }, () => 204))
     const whole = Effect.succeed(HttpServerResponse.uint8Array(new Uint8Array(26_214_400)))
     expect(yield* statuses(ask("/long", "203.0.113.7", {}, whole), 3)).toEqual([200, 429, 429])
+    // The length of a stream is unknown, so it costs what the route declares.
+    const streamed = Effect.succeed(HttpServerResponse.stream(Stream.empty))
+    expect(yield* statuses(ask("/long", "203.0.113.8", {}, streamed), 3)).toEqual([200, 200, 429])
   }).pipe(Effect.provide(callers))
 )
 
