@@ -120,7 +120,7 @@ const makeBuyers = Effect.fnUntraced(function* (facilitator: Facilitator) {
 })
 
 const startWorld = Effect.gen(function* () {
-  const facilitator = yield* startFacilitator({ closeMillis: 1_000 })
+  const facilitator = yield* startFacilitator({ closeMillis: 5_000, closesOnSubmit: true })
   const payTo = (yield* facilitator.account(0n)).publicKey()
   const terms = {
     payTo,
