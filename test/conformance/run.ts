@@ -13,6 +13,7 @@ import { batchOf } from "./batchWorld.ts"
 import { agentCases } from "./agentCases.ts"
 import { choiceCases } from "./choiceCases.ts"
 import { catalogCases } from "./catalogCases.ts"
+import { conformanceParts } from "./conformanceParts.ts"
 import { installMcp, mcpCases, runtimes, sayLeftOut } from "./mcpCases.ts"
 import { leftOut } from "./mcpSuite.ts"
 import { neutralCases } from "./neutralCases.ts"
@@ -41,21 +42,7 @@ const { positionals, values } = parseArgs({
     certificate: { type: "string" }
   }
 })
-const everything = [
-  "official",
-  "resend",
-  "neutral",
-  "attacks",
-  "malformed",
-  "catalog",
-  "upto",
-  "batch",
-  "mcp",
-  "agents",
-  "receipts",
-  "reach",
-  "restart"
-]
+const everything: ReadonlyArray<string> = conformanceParts
 const parts = positionals.length > 0 ? positionals : values.set === undefined ? everything : ["official"]
 const unknown = parts.find((part) => !everything.includes(part))
 if (unknown !== undefined) throw new Error(`no part ${unknown}; there are ${everything.join(", ")}`)

@@ -21,7 +21,7 @@ it.live.runIf(hasTools)(
   "curl and openssl pay to the atom, and refuse every lie of a facilitator",
   () =>
     Effect.gen(function* () {
-      const facilitator = yield* startFacilitator({ closeMillis: 1_000 })
+      const facilitator = yield* startFacilitator({ closeMillis: 5_000, closesOnSubmit: true })
       const payTo = (yield* facilitator.account(0n)).publicKey()
       const thief = (yield* facilitator.account(0n)).publicKey()
       const folder = mkdtempSync(join(tmpdir(), "tollkeeper-curl-"))

@@ -4,12 +4,9 @@
 import { assert, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
-import { execFile } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { promisify } from "node:util"
-import { root } from "../../runtime/bootstrap.mjs"
 import { BatchClaims } from "../../examples/batch/BatchClaims.ts"
 import { BatchStellarClient } from "../../examples/batch/BatchStellarClient.ts"
 import { BatchStellarServer, keyAuthorizer } from "../../examples/batch/BatchStellarServer.ts"
@@ -19,6 +16,7 @@ import { isProof, readWatchFile, type WatchProof } from "../../examples/batch/wa
 import { Watchtower, type WatchtowerOptions } from "../../examples/watchtower.ts"
 import { decode, encode } from "../../examples/client/keptPayments.mjs"
 import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
+import { runCommand } from "../support/runCommand.ts"
 import { startBatch } from "../plugins/x402-batch/world.ts"
 
 const network = "ledger:testnet"
@@ -134,14 +132,16 @@ it.live("runs as a command, which appends proofs and checks them", () =>
     const folder = mkdtempSync(join(tmpdir(), "tollkeeper-watch-"))
     const [channels, proofs] = [join(folder, "channels.json"), join(folder, "proofs.jsonl")]
     writeFileSync(channels, file)
-    const env = { ...process.env, WATCH_SECRET: (yield* first.account(0n)).secret() }
-    const run = (...args: ReadonlyArray<string>) =>
-      promisify(execFile)(process.execPath, [join(root, "runtime/cli.ts"), "watch", ...args], { env })
+    const env = { WATCH_SECRET: (yield* first.account(0n)).secret() }
+    const run = (...args: ReadonlyArray<string>) => runCommand(["watch", ...args], env)
     yield* start
-    yield* Effect.promise(() => run("--channels", channels, "--rpc", first.ledgerUrl, "--proofs", proofs, "--once"))
-    assert.match((yield* Effect.promise(() => run("--verify", proofs))).stdout, /^signed .* 0 to 300 /)
+    const once = yield* run("--channels", channels, "--rpc", first.ledgerUrl, "--proofs", proofs, "--once")
+    assert.strictEqual(once.status, 0, once.stderr)
+    const verified = yield* run("--verify", proofs)
+    assert.deepStrictEqual([verified.status, verified.sentence], [0, undefined])
+    assert.match(verified.stdout, /^signed .* 0 to 300 /)
     writeFileSync(proofs, readFileSync(proofs, "utf8").replace('"300"', '"301"'))
-    yield* Effect.promise(() => run("--verify", proofs).then(() => assert.fail("verified"), String))
+    assert.strictEqual((yield* run("--verify", proofs)).status, 1)
     assert.deepStrictEqual(yield* end, [300n, 700n])
     rmSync(folder, { recursive: true })
   }).pipe(Effect.scoped)

@@ -1,6 +1,7 @@
 // `npm run guides`: runs every block of README.md and of the guides as written, each guide in its own environment
-// (`README.md` in this folder explains the marks). Arguments name guides: `npm run guides -- seller operator`. Prints
-// the number of blocks that ran, and each other block with its reason; fails if a block contradicts its guide.
+// (`README.md` in this folder explains the marks). Arguments name guides: `npm run guides -- seller operator`;
+// `--shard=1/4` takes every fourth page, from the first. Prints the number of blocks that ran, and each other block
+// with its reason; fails if a block contradicts its guide.
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
@@ -13,7 +14,9 @@ import { parse } from "yaml"
 import { type Block, blocksOf, commandsOf, missingIn } from "./blocks.ts"
 import { World } from "./World.ts"
 
-const words = process.argv.slice(2)
+const isShard = (word: string) => word.startsWith("--shard=")
+const words = process.argv.slice(2).filter((word) => !isShard(word))
+const [share = 1, shares = 1] = (process.argv.find(isShard) ?? "").match(/\d+/g)?.map(Number) ?? []
 const guides = join(root, "examples", "guides")
 const pages = [
   join(root, "README.md"),
@@ -21,9 +24,11 @@ const pages = [
     .filter((name) => /\.(md|txt)$/.test(name))
     .sort()
     .map((name) => join(guides, name))
-].filter(
-  (page) => words.length === 0 || words.some((word) => basename(page).toLowerCase().includes(word.toLowerCase()))
-)
+]
+  .filter(
+    (page) => words.length === 0 || words.some((word) => basename(page).toLowerCase().includes(word.toLowerCase()))
+  )
+  .filter((_, at) => at % shares === share - 1)
 
 let postgres: TestPostgres | undefined
 let databases = 0

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, describe, expect, it } from "vitest"
+import { conformanceParts, everyDay } from "../conformance/conformanceParts.ts"
 import { countsOf, failuresOf, errorsOf, type Part } from "./Part.ts"
 import { stepsOf } from "./parts.ts"
 import { runPart } from "./runPart.ts"
@@ -212,6 +213,27 @@ describe("the plans", () => {
     for (const part of [...stepsOf("daily", "deno"), ...stepsOf("full", "deno")].flat(2)) {
       expect(part.minutesMax, part.name).toBeLessThanOrEqual(33)
     }
+  })
+
+  it("sample every share of the rotating parts within some days", () => {
+    const sampled = Array.from({ length: 120 }, (_, day) => stepsOf("sample", "deno", day).flat(2))
+    const shards = new Map<string, Set<string>>()
+    for (const { args, name } of sampled.flat()) {
+      const shard = args.find((arg) => arg.startsWith("--shard="))
+      const part = name.replace(/, share .*/, "")
+      if (shard !== undefined) shards.set(part, (shards.get(part) ?? new Set()).add(shard))
+    }
+    expect(shards.size).toBe(7)
+    for (const [part, seen] of shards) {
+      const [of] = [...seen].map((shard) => Number(shard.split("/")[1]))
+      expect([part, seen.size]).toEqual([part, of])
+    }
+    const conformed = sampled.flatMap((parts) =>
+      parts.filter(({ name }) => name.startsWith("conformance:")).map(({ args }) => args.slice(1))
+    )
+    expect(conformed).toHaveLength(120)
+    for (const each of conformed) expect(each).toEqual(expect.arrayContaining([...everyDay]))
+    expect(new Set(conformed.flat())).toEqual(new Set(conformanceParts))
   })
 
   it("run each test on Deno in the full plan", () => {

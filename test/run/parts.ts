@@ -2,6 +2,7 @@
 // long for every day, `sample` is the share of it that continuous integration runs. A new suite of tests needs no
 // change here, because vitest finds files by name; a separate program needs a line.
 import process from "node:process"
+import { dailyGroups, everyDay } from "../conformance/conformanceParts.ts"
 import type { Part } from "./Part.ts"
 
 export type PlanName = "check" | "daily" | "full" | "sample"
@@ -176,39 +177,59 @@ const chaos: Part = {
   minutesMax: 12
 }
 
-/** A share of the files, another one each day: all of them within `parts` days. */
-const dailyShare = (part: Part, parts: number): Part => {
-  const share = (Math.floor(Date.now() / 86_400_000) % parts) + 1
+/** Days since 1970, by which the daily shares rotate. */
+const today = (): number => Math.floor(Date.now() / 86_400_000)
+
+/** A share of a part's files, another one each day: all of them within `shares` days. */
+const dailyShare = (part: Part, shares: number, day: number): Part => {
+  const share = (day % shares) + 1
   return {
     ...part,
-    name: `${part.name}, share ${share} of ${parts}`,
-    args: [...part.args, `--shard=${share}/${parts}`]
+    name: `${part.name}, share ${share} of ${shares}`,
+    args: [...part.args, `--shard=${share}/${shares}`]
   }
 }
 
+/** Parts of a conformance run only. */
+const conforming = (part: Part, only: ReadonlyArray<string>): Part => ({
+  ...part,
+  name: `${part.name}: ${only.join(", ")}`,
+  args: [...part.args, ...only]
+})
+
 /**
- * The part of the full plan that continuous integration runs, within 50 minutes together with `npm test`: all tests
- * with other programs, the tests of the platform on Deno, a share of the tests that differ only by runtime or database,
- * fewer seeds.
+ * The part of the full plan that continuous integration runs, within 50 minutes together with `npm test` on a machine
+ * half as fast as a developer's: a share of the tests that differ only by runtime or database, of the slow tests, of
+ * conformance and of the guides; fewer seeds. The lanes take about the same time.
  */
-const sampleSteps = (deno: string): ReadonlyArray<Step> => {
+const sampleSteps = (deno: string, day: number): ReadonlyArray<Step> => {
   const { fast, ofPlatform, others } = onDeno(deno)
   const { embedded } = onNode()
-  const conforming = conformanceOnDeno(deno)
   const fewSeeds = {
     ...simulation,
     name: "simulation: 450 of the 20,000 seeds",
     args: ["test/simulation/run.ts", "--runs", "450", "--least", "1"]
   }
+  const group = dailyGroups[day % dailyGroups.length] ?? []
   return [
-    [[dailyShare(slow, 4)]],
+    [[dailyShare(slow, 10, day)]],
     [
-      [ofPlatform, dailyShare(others, 6)],
-      [fast, dailyShare(embedded.house, 5), dailyShare(embedded.plugins, 5)]
-    ],
-    [
-      [conformance, { ...conforming, args: [...conforming.args, "official", "restart"] }],
-      [replay, exploration, fewSeeds, chaos, guides]
+      [
+        dailyShare(ofPlatform, 3, day),
+        dailyShare(others, 24, day),
+        dailyShare(fast, 3, day),
+        conforming(conformance, [...everyDay, ...group]),
+        conforming(conformanceOnDeno(deno), everyDay)
+      ],
+      [
+        dailyShare(embedded.house, 12, day),
+        dailyShare(embedded.plugins, 12, day),
+        replay,
+        exploration,
+        fewSeeds,
+        chaos,
+        dailyShare(guides, 4, day)
+      ]
     ]
   ]
 }
@@ -223,11 +244,11 @@ export type Step = ReadonlyArray<Lane>
  * that break money) run in parallel with parts that wait for processes and ledgers. The slow tests have the machine to
  * themselves, since some of them measure. `npm test` runs the process tests on Node and PostgreSQL; the full plan runs
  * the same files on the embedded database, which each test has to open, and on Deno. `deno` is the program to use as
- * Deno.
+ * Deno; `day` chooses the shares of a sample.
  */
-export const stepsOf = (plan: PlanName, deno: string): ReadonlyArray<Step> => {
+export const stepsOf = (plan: PlanName, deno: string, day: number = today()): ReadonlyArray<Step> => {
   const checks = [format, lint, types]
-  if (plan === "sample") return sampleSteps(deno)
+  if (plan === "sample") return sampleSteps(deno, day)
   if (plan === "check") return [[[fast], checks]]
   const { embedded, fast: fastOnNode, onServer } = onNode()
   if (plan === "daily")

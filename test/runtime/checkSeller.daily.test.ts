@@ -2,7 +2,7 @@
 // JSON.
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { execFile, spawn, spawnSync } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 import { createServer, type Server } from "node:http"
 import { join } from "node:path"
 import { startSeller } from "../../examples/seller-http.ts"
@@ -10,6 +10,7 @@ import { makeSell, toNode } from "../../examples/seller/sellRequest.mjs"
 import { root } from "../../runtime/bootstrap.mjs"
 import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
+import { runCommand } from "../support/runCommand.ts"
 
 const python =
   ["/usr/bin/python3", "python3"].find(
@@ -57,16 +58,12 @@ const careless = (terms: object) =>
   })
 
 const check = (facilitator: Facilitator, url: string) =>
-  Effect.promise(
-    () =>
-      new Promise<{ readonly code: number; readonly checks: ReadonlyArray<any> }>((resolve, reject) => {
-        const places = ["--facilitator", facilitator.url, "--ledger", facilitator.ledgerUrl]
-        const words = [join(root, "runtime/cli.ts"), "check-seller", url, "--json", ...places]
-        execFile(process.execPath, ["--disable-warning=ExperimentalWarning", ...words], (error, stdout, stderr) => {
-          if (stdout === "") return reject(new Error(stderr))
-          resolve({ code: Number(error?.code ?? 0), checks: JSON.parse(stdout).checks })
-        })
-      })
+  Effect.map(
+    runCommand(["check-seller", url, "--json", "--facilitator", facilitator.url, "--ledger", facilitator.ledgerUrl]),
+    ({ status, stderr, stdout }) => {
+      if (stdout === "") throw new Error(stderr)
+      return { code: status, checks: JSON.parse(stdout).checks as ReadonlyArray<any> }
+    }
   )
 
 it.live(

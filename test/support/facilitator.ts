@@ -45,6 +45,11 @@ export interface FacilitatorOptions {
   readonly ledgerUrl?: string
   /** Milliseconds between two ledgers of its own ledger; default 200. */
   readonly closeMillis?: number
+  /**
+   * Its own ledger also closes when a transaction waits. With a long interval, payments stay valid as long as on a
+   * public network, however slow the machine is, and still settle immediately.
+   */
+  readonly closesOnSubmit?: boolean
   /** Channels made at first boot; default 3. */
   readonly channels?: number
   /** Asked for strangers' names, in place of the machine's name servers. */
@@ -109,6 +114,13 @@ const lasting = <A extends Omit<PaymentOptions, "rpc">>(payment: A, { closeMilli
   return { ...payment, maxTimeoutSeconds, ...(closeMillis > 1_000 ? {} : { secondsPerLedger: 2 }) }
 }
 
+/** Closes the facilitator's own ledger whenever a transaction waits. */
+const closeOnSubmit = (services: Context.Context<never>) => {
+  const own = Context.getUnsafe(services, LocalLedger as never) as LocalLedger["Service"]
+  const closeIfBusy = Effect.suspend(() => (own.ledger.queue.size > 0 ? own.close : Effect.void))
+  return Effect.forever(Effect.delay(closeIfBusy, "100 millis"))
+}
+
 /** Starts it and waits until it is ready and has its channels. Its log is dropped unless TOLLKEEPER_TEST_LOG is set. */
 export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effect<Facilitator, unknown, Scope.Scope> =>
   Effect.gen(function* () {
@@ -152,6 +164,7 @@ export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effec
       Effect.forkScoped
     )
     const { port, services } = yield* Deferred.await(ready)
+    if (options.closesOnSubmit === true) yield* Effect.forkScoped(closeOnSubmit(services))
     const pool = Context.getUnsafe(services, ChannelPool as never) as ChannelPool["Service"]
     while ((yield* pool.counts).ready < (options.channels ?? 3)) yield* Effect.sleep("20 millis")
     // A sponsor status read before the channels existed would report that no payment is possible.

@@ -3,6 +3,7 @@
 import { Effect, Tracer } from "effect"
 import type { SqlClient } from "effect/sql"
 import { randomBytes } from "node:crypto"
+import { createServer } from "node:http"
 import process from "node:process"
 import { pointsOf, type RouteCost } from "../../kernel/http/RouteCost.ts"
 import type { Claim } from "../../kernel/plugin/Routes.ts"
@@ -24,20 +25,38 @@ export const makeSpanCounter = () => {
   return { traces, tracer }
 }
 
-/** Counts each written row in a sequence, which no rollback takes back. */
+/** A process writes these every few seconds, with and without requests: its presence, and its reading of keys. */
+const presenceTables = [
+  "kernel_key_replicas",
+  "kernel_known_ledgers",
+  "kernel_leases",
+  "kernel_processes",
+  "kernel_signers",
+  "kernel_write_probes",
+  "receipts_keys"
+]
+
+/** Counts each written row in a sequence, which no rollback takes back; those of presence in another one. */
 export const makeRowCounter = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   yield* sql`create sequence rows_written`
+  yield* sql`create sequence rows_of_presence`
   yield* sql`create function count_row() returns trigger language plpgsql as
-    'begin perform nextval(''public.rows_written''); return null; end'`
-  const tables = yield* sql<{ name: string }>`select format('%I.%I', schemaname, tablename) as name from pg_tables
-    where schemaname not in ('pg_catalog', 'information_schema')`
-  for (const { name } of tables)
+    'begin perform nextval(tg_argv[0]::regclass); return null; end'`
+  const tables = yield* sql<{ name: string; is_presence: boolean }>`
+    select format('%I.%I', schemaname, tablename) as name, ${sql.in("tablename", presenceTables)} as is_presence
+    from pg_tables where schemaname not in ('pg_catalog', 'information_schema')`
+  for (const { is_presence, name } of tables)
     yield* sql.unsafe(
-      `create trigger zz_counted after insert or update or delete on ${name} for each row execute function count_row()`
+      `create trigger zz_counted after insert or update or delete on ${name} for each row
+        execute function count_row('public.${is_presence ? "rows_of_presence" : "rows_written"}')`
     )
-  const written = sql<{ n: string }>`select case when is_called then last_value else 0 end::text as n from rows_written`
+  const counted = sql<{ requested: string; presence: string }>`select
+    (select case when is_called then last_value else 0 end::text from rows_written) as requested,
+    (select case when is_called then last_value else 0 end::text from rows_of_presence) as presence`
   return {
-    written: Effect.map(written, ([row]) => Number(row!.n)),
+    /** Rows outside the tables of presence. */
+    written: Effect.map(counted, ([row]) => Number(row!.requested)),
+    all: Effect.map(counted, ([row]) => Number(row!.requested) + Number(row!.presence)),
     /** Every reader of the journal has read it to its end. */
     isFollowed: Effect.map(
       sql<{ is_followed: boolean }>`select min(position) >= (select max(position) from kernel_facts) as is_followed
@@ -45,6 +64,31 @@ export const makeRowCounter = Effect.fnUntraced(function* (sql: SqlClient.SqlCli
       ([row]) => row!.is_followed
     )
   }
+})
+
+/** Processor milliseconds of the exchange below on the machine for which the costs were declared. */
+const referenceMillis = 100
+const documents = Array.from({ length: 8_000 }, (_, at) => ({ at, name: `resource ${at}`, text: "x".repeat(1_000) }))
+
+/**
+ * How many times as long as the reference machine this machine needs now, at least 1: the processor time of a plain
+ * server and its client, in this process, that exchange a document of eight megabytes.
+ */
+export const slowness = Effect.promise(async () => {
+  const server = createServer((_, response) => void response.end(JSON.stringify(documents)))
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+  const exchange = async () => {
+    const before = process.cpuUsage()
+    JSON.parse(new TextDecoder().decode(await (await fetch(url)).arrayBuffer()))
+    const { system, user } = process.cpuUsage(before)
+    return (user + system) / 1_000
+  }
+  const millis: Array<number> = []
+  for (let round = 0; round < 3; round++) millis.push(await exchange())
+  server.close()
+  server.closeAllConnections()
+  return Math.max(1, Math.min(...millis) / referenceMillis)
 })
 
 export interface Asked {

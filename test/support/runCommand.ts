@@ -5,6 +5,7 @@ import { Console, Effect, Exit, Layer } from "effect"
 import { Command } from "effect/cli"
 import process from "node:process"
 import { commandTree } from "../../runtime/commandTree.ts"
+import { ofAgents } from "../../runtime/operatorWords.ts"
 import { presentation } from "../../runtime/presentation.ts"
 import { isAsked, report } from "../../runtime/report.ts"
 import { sentenceOf } from "../../runtime/sentence.ts"
@@ -39,7 +40,7 @@ export const runCommand = Effect.fnUntraced(function* (
     (lines: Array<string>) =>
     (...parts: ReadonlyArray<unknown>) =>
       void lines.push(`${parts.join(" ")}\n`)
-  const command = Command.runWith(commandTree, { version: "0" })(words).pipe(
+  const command = Command.runWith(commandTree, { version: "0" })(ofAgents(words)).pipe(
     Effect.tapCause((cause) => (isAsked(cause) ? Effect.void : report(cause, false))),
     Effect.provide(Layer.mergeAll(NodeServices.layer, presentation)),
     Effect.scoped
@@ -52,3 +53,9 @@ export const runCommand = Effect.fnUntraced(function* (
   const sentence = Exit.isFailure(exit) ? (sentenceOf(exit.cause) ?? "") : undefined
   return { status, stdout: out.join(""), stderr: err.join(""), sentence } satisfies CommandResult
 })
+
+/** Runs a command with `--json`. Returns its value, or its error text. */
+export const runJson = (words: ReadonlyArray<string>, variables: Readonly<Record<string, string>> = {}) =>
+  Effect.map(runCommand([...words, "--json"], variables), ({ sentence, status, stderr, stdout }): any =>
+    status === 0 ? JSON.parse(stdout) : `${stderr}${sentence ?? ""}`
+  )

@@ -66,6 +66,16 @@ const resumed = Effect.fnUntraced(function* (
 })
 
 /**
+ * The result of a concurrent identical call. A call that came too late to pay fails with `concurrent`, and so do the
+ * calls that waited for it; each of them reads the state again. The number of such calls bounds the retries.
+ */
+const twinResult = ({ connect, earlier }: { readonly earlier: ReturnType<typeof earlierOf> } & Pick<Shop, "connect">) =>
+  Effect.flatMap(earlier, (state) => resumed(state, connect)).pipe(
+    Effect.retry({ times: 100, while: (error: ToolError) => error === concurrent }),
+    Effect.flatMap((output) => (output === undefined ? concurrent : Effect.succeed(output)))
+  )
+
+/**
  * The outcome of an earlier payment for the same call, used if the call cannot be prepared now: its listing was
  * removed, has another version or a higher price, or the catalog hangs. Undefined if there is no payment or it is dead.
  * `found` runs first if there is a payment.
@@ -111,26 +121,25 @@ export const orRecovered = Effect.fnUntraced(function* <A, R, B>(
 export const makePurchase = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, shop: Shop) {
   const payments = yield* Payments
   const earlier = earlierOf(invocation)
+  const orTwin = (paid: Effect.Effect<Output, ToolError>) =>
+    Effect.catchIf(
+      paid,
+      (error) => error === concurrent,
+      () => twinResult({ earlier, connect: shop.connect })
+    )
   let state = yield* earlier
   if (state._tag === "Open" || state._tag === "Voucher") {
     const outcome = yield* payments.resume(state, shop.connect)
     if (outcome !== undefined) return outcome
     state = yield* earlier
   }
-  if (state._tag === "UnderWay") return yield* state.outcome
+  if (state._tag === "UnderWay") return yield* orTwin(state.outcome)
   if (state._tag !== "None") return yield* heldError(state.reservation)
   const { made, released } = state
   const giveBack = yield* (yield* Policy).verify(decidedOn(invocation), caller, made)
   const answer = yield* Effect.onError(shop.ask, () => giveBack)
   if (answer.free !== undefined) return yield* Effect.as(giveBack, answer.free)
   const { challenge, option, seller } = answer
-  const paid = payments.pay({ made, released, invocation, challenge, option }, caller, seller)
   // A twin may have paid while this call asked: it gets the twin's result.
-  return yield* Effect.catchIf(
-    paid,
-    (error) => error === concurrent,
-    Effect.fnUntraced(function* () {
-      return (yield* resumed(yield* earlier, shop.connect)) ?? (yield* concurrent)
-    })
-  )
+  return yield* orTwin(payments.pay({ made, released, invocation, challenge, option }, caller, seller))
 })

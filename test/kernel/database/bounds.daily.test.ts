@@ -10,6 +10,7 @@ import { Database } from "../../../kernel/database/Database.ts"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { Lane } from "../../../kernel/database/Lane.ts"
 import { databaseKinds } from "../../support/databases.ts"
+import { eventually } from "../../support/eventually.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { startOwnPostgres } from "../../support/postgres.ts"
 
@@ -42,12 +43,12 @@ const settleMany = Effect.fnUntraced(function* (world: Facilitator, at: Facilita
     }),
     { concurrency: 4 }
   )
+  // A slow machine may need longer than /settle waits. Then it answers busy, and a seller sends the payment again.
+  const settleFinally = (body: unknown) => eventually(at.settle(body), ({ status }) => status !== 503)
   return yield* Effect.forEach(
     bodies,
-    (body) => Effect.map(at.settle(body), ({ json }) => json.errorReason ?? "settled"),
-    {
-      concurrency: "unbounded"
-    }
+    (body) => Effect.map(settleFinally(body), ({ json }) => json.errorReason ?? "settled"),
+    { concurrency: "unbounded" }
   )
 })
 

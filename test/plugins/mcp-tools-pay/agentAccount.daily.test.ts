@@ -3,8 +3,6 @@
 import { expect, it, layer } from "@effect/vitest"
 import { Asset, Contract, Keypair, nativeToScVal, Networks, rpc } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
-import { execFile } from "node:child_process"
-import { promisify } from "node:util"
 import process from "node:process"
 import { signatureValue } from "../../../plugins/mcp-tools-pay/payer/authorization.ts"
 import { root } from "../../../runtime/bootstrap.mjs"
@@ -13,6 +11,8 @@ import { startProgram } from "../../conformance/programs.ts"
 import { execute } from "../../support/deployContract.ts"
 import { eventually } from "../../support/eventually.ts"
 import { freePort } from "../../support/freePort.ts"
+import { setting } from "../../support/rig/settings.ts"
+import { runJson } from "../../support/runCommand.ts"
 import { contractUsdc } from "../../support/smartWallet.ts"
 import { connectHttp } from "../mcp-tools/support.ts"
 import { agentKey, pay, payingSet, PayWorld, sealed } from "./payWorld.ts"
@@ -21,21 +21,11 @@ const [cap, price] = [7_000n, 2_000n]
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 7_000 })
 
-/** Runs `tollkeeper agent account` in a separate process. Returns its JSON, or its error text. */
+/** Runs `tollkeeper agent account`. Returns its JSON, or its error text. */
 const commandAt = (ledgerUrl: string, owner: Keypair, ...words: ReadonlyArray<string>) =>
-  Effect.promise(() =>
-    promisify(execFile)(
-      process.execPath,
-      [
-        ...["runtime/cli.ts", "agent", "account", ...words, "--json"],
-        ...payingSet({ ledgerUrl }).flatMap((one) => ["--set", one])
-      ],
-      { cwd: root, env: { AGENT_OWNER_SECRET: owner.secret(), NO_COLOR: "1" } }
-    ).then(
-      ({ stdout }) => JSON.parse(stdout),
-      ({ stderr }) => String(stderr)
-    )
-  )
+  runJson(["agent", "account", ...words, ...setting(...payingSet({ ledgerUrl }))], {
+    AGENT_OWNER_SECRET: owner.secret()
+  })
 const command = (owner: Keypair, ...words: ReadonlyArray<string>) =>
   Effect.flatMap(PayWorld, ({ facilitator }) => commandAt(facilitator.ledgerUrl, owner, ...words))
 

@@ -3,20 +3,18 @@
 import { expect, layer } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
-import { execFile } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import process from "node:process"
-import { promisify } from "node:util"
 import { BatchStellarServer, keyAuthorizer } from "../../../examples/batch/BatchStellarServer.ts"
 import { startBatchSeller } from "../../../examples/batch/startBatchSeller.ts"
 import { signPrepared } from "../../../examples/client/prepared.mjs"
 import { encodeReference } from "../../../plugins/mcp-tools/Reference.ts"
-import { root } from "../../../runtime/bootstrap.mjs"
 import { makeBatch } from "../../support/batchBuyer.ts"
 import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
 import { eventually } from "../../support/eventually.ts"
+import { setting } from "../../support/rig/settings.ts"
+import { runJson } from "../../support/runCommand.ts"
 import { queryDeclaration, verified } from "../catalog/support.ts"
 import { call, connectHttp } from "../mcp-tools/support.ts"
 import { enabled, query } from "./httpWorld.ts"
@@ -73,7 +71,7 @@ const startListed = Effect.gen(function* () {
   }
 })
 
-layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller of batch-settlement", (it) => {
+layer(PayWorld.layerPatient, { excludeTestServices: true, timeout: 240_000 })("a seller of batch-settlement", (it) => {
   it.effect("is paid by one deposit and vouchers, and what is left is refunded at the end", () =>
     Effect.gen(function* () {
       const { agent, facilitator, paying } = yield* PayWorld
@@ -399,25 +397,18 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
           yield* started.kill
           return body["receipt"]
         })
-        const settings = [
+        const settings = setting(
           ...payingSet(facilitator),
           `facilitator.base_url=${facilitator.url}`,
           "signer.mode=encrypted-key",
           `signer.keystore_file=${keystore.file}`,
           "budget.store=file",
           ...own
-        ].flatMap((one) => ["--set", one])
+        )
         const command = (...words: ReadonlyArray<string>) =>
-          Effect.promise(() =>
-            promisify(execFile)(
-              process.execPath,
-              ["runtime/cli.ts", "channels", "--agent", ...words, "--state", state, "--json", ...settings],
-              { cwd: root, env: { TOOLS_KEYSTORE_KEY: keystore.key, NO_COLOR: "1" } }
-            ).then(
-              ({ stdout }) => JSON.parse(stdout),
-              (error) => String(error.stderr)
-            )
-          )
+          runJson(["channels", "--agent", ...words, "--state", state, ...settings], {
+            TOOLS_KEYSTORE_KEY: keystore.key
+          })
         expect((yield* paidOnce)?.deposited).toBe("5000")
         const [{ channelId }] = yield* command("list")
         // What is not claimed yet is the seller's to claim, and its payer may withdraw it: a refund claims it first.

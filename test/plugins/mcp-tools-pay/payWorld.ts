@@ -11,7 +11,7 @@ import { join } from "node:path"
 import process from "node:process"
 import { root } from "../../../runtime/bootstrap.mjs"
 import { testnetUsdc } from "../../../runtime/redteam/buyer.ts"
-import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { type Facilitator, type FacilitatorOptions, startFacilitator } from "../../support/facilitator.ts"
 import { declaring, mcpDeclaration, verified } from "../catalog/support.ts"
 import { amount, inputSchema, type Seller, startSeller } from "./seller.ts"
 import { call, type Called, connectHttp, type Json, startTools } from "../mcp-tools/support.ts"
@@ -46,6 +46,46 @@ export const payingSet = (facilitator: Pick<Facilitator, "ledgerUrl">): Readonly
   `networks.ledger:testnet.assets=[{contract: ${testnetUsdc}, symbol: USDC, decimals: 7}]`
 ]
 
+const makeWorld = (options: FacilitatorOptions) =>
+  Effect.gen(function* () {
+    const facilitator = yield* startFacilitator(options)
+    const agent = yield* facilitator.account()
+    const payTo = (yield* facilitator.account()).publicKey()
+    const seller = yield* startSeller(facilitator, payTo)
+    const lister = yield* facilitator.account()
+    const body = yield* declaring(facilitator, {
+      payer: lister,
+      payTo,
+      url: seller.url,
+      extension: mcpDeclaration("add", { inputSchema }),
+      amount
+    })
+    yield* verified(facilitator, body)
+    const { file, key } = sealed(agent.secret())
+    const toolsUrl = (
+      set: ReadonlyArray<string> = [],
+      stateFolder?: string,
+      environment: Readonly<Record<string, string>> = {}
+    ) =>
+      startTools({
+        facilitatorUrl: facilitator.url,
+        stateFolder,
+        set: [
+          ...payingSet(facilitator),
+          "signer.mode=encrypted-key",
+          `signer.keystore_file=${file}`,
+          "budget.store=memory",
+          ...set
+        ],
+        environment: { TOOLS_KEYSTORE_KEY: key, TOOLS_API_KEYS: `${agentKey},${otherKey}`, ...environment }
+      })
+    const paying = (set: ReadonlyArray<string> = [], as = agentKey, stateFolder?: string) =>
+      Effect.flatMap(toolsUrl(set, stateFolder), (url) => connectHttp(url, as.split(":")[1]))
+    const reader = yield* paying()
+    const { wrapper } = (yield* call(reader, "x402_search_resources", { type: "mcp" })).body["resources"][0]
+    return { facilitator, agent, seller, ref: wrapper.ref, versionHash: wrapper.versionHash, paying, toolsUrl }
+  })
+
 export class PayWorld extends Context.Service<
   PayWorld,
   {
@@ -68,47 +108,12 @@ export class PayWorld extends Context.Service<
     ) => Effect.Effect<string, unknown, Scope.Scope>
   }
 >()("test/PayWorld") {
-  static readonly layer = Layer.effect(
-    PayWorld,
-    Effect.gen(function* () {
-      const facilitator = yield* startFacilitator()
-      const agent = yield* facilitator.account()
-      const payTo = (yield* facilitator.account()).publicKey()
-      const seller = yield* startSeller(facilitator, payTo)
-      const lister = yield* facilitator.account()
-      const body = yield* declaring(facilitator, {
-        payer: lister,
-        payTo,
-        url: seller.url,
-        extension: mcpDeclaration("add", { inputSchema }),
-        amount
-      })
-      yield* verified(facilitator, body)
-      const { file, key } = sealed(agent.secret())
-      const toolsUrl = (
-        set: ReadonlyArray<string> = [],
-        stateFolder?: string,
-        environment: Readonly<Record<string, string>> = {}
-      ) =>
-        startTools({
-          facilitatorUrl: facilitator.url,
-          stateFolder,
-          set: [
-            ...payingSet(facilitator),
-            "signer.mode=encrypted-key",
-            `signer.keystore_file=${file}`,
-            "budget.store=memory",
-            ...set
-          ],
-          environment: { TOOLS_KEYSTORE_KEY: key, TOOLS_API_KEYS: `${agentKey},${otherKey}`, ...environment }
-        })
-      const paying = (set: ReadonlyArray<string> = [], as = agentKey, stateFolder?: string) =>
-        Effect.flatMap(toolsUrl(set, stateFolder), (url) => connectHttp(url, as.split(":")[1]))
-      const reader = yield* paying()
-      const { wrapper } = (yield* call(reader, "x402_search_resources", { type: "mcp" })).body["resources"][0]
-      return { facilitator, agent, seller, ref: wrapper.ref, versionHash: wrapper.versionHash, paying, toolsUrl }
-    })
-  )
+  static readonly layer = Layer.effect(PayWorld, makeWorld({}))
+  /**
+   * With a ledger that closes when a transaction waits: a tool server in a process of its own may need longer for a
+   * payment than a fast ledger leaves it.
+   */
+  static readonly layerPatient = Layer.effect(PayWorld, makeWorld({ closeMillis: 2_000, closesOnSubmit: true }))
 }
 
 /** Calls the seller's tool. */

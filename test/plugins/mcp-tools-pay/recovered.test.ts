@@ -1,11 +1,15 @@
 // How long a repeated call waits for the catalog before it finishes an earlier payment, and the behavior of an unpaid
-// call. Uses a test clock.
+// call; and what calls get that come too late to pay. Uses a test clock.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { orRecovered } from "../../../plugins/mcp-tools-pay/call/makePurchase.ts"
-import type { Output } from "../../../plugins/mcp-tools-pay/call/Invocation.ts"
-import { toolError, type ToolError } from "../../../plugins/mcp-tools/contract.ts"
+import { concurrent } from "../../../plugins/mcp-tools-pay/call/heldError.ts"
+import { makePurchase, orRecovered, type Shop } from "../../../plugins/mcp-tools-pay/call/makePurchase.ts"
+import type { Invocation, Output } from "../../../plugins/mcp-tools-pay/call/Invocation.ts"
+import { Payments } from "../../../plugins/mcp-tools-pay/call/Payments.ts"
+import { Policy } from "../../../plugins/mcp-tools-pay/policy/Policy.ts"
+import { type Caller, toolError, type ToolError } from "../../../plugins/mcp-tools/contract.ts"
+import { provideTest } from "../../support/layerTest.ts"
 
 type Prepared = Effect.Effect<string, ToolError>
 
@@ -87,5 +91,32 @@ it.effect("an error of an earlier payment ends the call, and the wait for the ca
     yield* TestClock.adjust("2 seconds")
     expect((yield* Fiber.join(call)).code).toBe("SETTLEMENT_UNKNOWN")
     expect(log).toEqual(["asked", "given up"])
+  })
+)
+
+it.effect("a call that came too late to pay gets its twin's result, behind other late calls", () =>
+  Effect.gen(function* () {
+    const none = { _tag: "None", made: 0, released: [] } as const
+    const late = { _tag: "UnderWay", outcome: concurrent } as const
+    const open = { _tag: "Open", open: {}, reservation: {} } as never
+    const invocation = { key: "call", formerKeys: [], option: {} } as unknown as Invocation
+    const asked = Effect.succeed({ challenge: {}, option: {}, seller: {} })
+    const shop = { ask: asked, connect: Effect.die("no seller is needed") } as unknown as Shop
+    for (const states of [
+      [none, late, late, open],
+      [late, late, open]
+    ]) {
+      let reads = 0
+      const output = yield* makePurchase(invocation, {} as Caller, shop).pipe(
+        provideTest(Payments, {
+          stateOf: () => Effect.sync(() => states[reads++]!),
+          pay: () => concurrent,
+          resume: () => Effect.succeed(content)
+        }),
+        provideTest(Policy, { verify: () => Effect.succeed(Effect.void) })
+      )
+      expect(output).toEqual(content)
+      expect(reads).toBe(states.length)
+    }
   })
 )

@@ -25,7 +25,6 @@ describe.each(databaseKinds)("receipts in events on %s", (database) => {
             "plugins=[ledger-local,x402-exact,webhooks,receipts]",
             "receipts.host=pay.example",
             ...quick,
-            "limits.settle_timeout_ms=20000",
             receivers({ key: "shop", url: receiver.url, secret_env: "SHOP_HOOK" })
           ]
         })

@@ -31,7 +31,7 @@ const lasting = (kind: DatabaseKind) =>
 const startWorld = Effect.fnUntraced(function* (kind: DatabaseKind) {
   const receiver = yield* startReceiver({ secret })
   const shared = { database: yield* lasting(kind), environment: { ...environment, ...receiptSecrets } }
-  const signing = ["receipts.host=pay.example", ...quick, "limits.settle_timeout_ms=20000"]
+  const signing = ["receipts.host=pay.example", ...quick]
   const first = yield* startFacilitator({
     ...shared,
     channels: 2,

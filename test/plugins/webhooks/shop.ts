@@ -13,7 +13,7 @@ export const environment = {
   OTHER_HOOK: `retired-${secret},${secret}`,
   SPONSOR_SECRET: Keypair.random().secret()
 }
-export const quick = ["webhooks.retry_first_ms=50", "webhooks.retry_max_ms=200", "limits.settle_timeout_ms=2000"]
+export const quick = ["webhooks.retry_first_ms=50", "webhooks.retry_max_ms=200"]
 
 export const receivers = (...list: ReadonlyArray<{ key: string; url: string; secret_env: string; name?: string }>) =>
   `webhooks.receivers=${JSON.stringify(list)}`

@@ -41,23 +41,26 @@ describe.each(databaseKinds)("webhooks on %s", (kind) => {
         const other = yield* startReceiver({ secret })
         // It accepts requests, and never responds.
         const silent = yield* startReceiver({ secret, answer: () => "never" })
-        const start = startFacilitator({
-          ledgerUrl: ledger.ledgerUrl,
-          database,
-          environment,
-          channels: 3,
-          set: [
-            "plugins=[x402-exact,webhooks]",
-            ...quick,
-            "webhooks.timeout_ms=3000",
-            receivers(
-              { key: "shop", url: `http://127.0.0.1:${port}/hook`, secret_env: "SHOP_HOOK" },
-              { key: "other", url: other.url, secret_env: "OTHER_HOOK" },
-              { key: "other", url: silent.url, secret_env: "OTHER_HOOK", name: "silent" }
-            )
-          ]
-        })
-        const first = yield* start
+        const startWith = (...more: ReadonlyArray<string>) =>
+          startFacilitator({
+            ledgerUrl: ledger.ledgerUrl,
+            database,
+            environment,
+            channels: 3,
+            set: [
+              "plugins=[x402-exact,webhooks]",
+              ...quick,
+              ...more,
+              "webhooks.timeout_ms=3000",
+              receivers(
+                { key: "shop", url: `http://127.0.0.1:${port}/hook`, secret_env: "SHOP_HOOK" },
+                { key: "other", url: other.url, secret_env: "OTHER_HOOK" },
+                { key: "other", url: silent.url, secret_env: "OTHER_HOOK", name: "silent" }
+              )
+            ]
+          })
+        // For the payment that never lands.
+        const first = yield* startWith("limits.settle_timeout_ms=2000")
         // No receiver was notified of earlier events.
         yield* ledger.ledger.setFaults([{ drops: () => true }])
         const pending = yield* pay(first)
@@ -72,7 +75,7 @@ describe.each(databaseKinds)("webhooks on %s", (kind) => {
         })
         yield* first.stop
 
-        const second = yield* start
+        const second = yield* startWith()
         yield* ledger.ledger.setFaults([])
         while ((yield* due(second)).length < 2) yield* Effect.sleep("20 millis")
         const shop = yield* startReceiver({ secret, port })
