@@ -3,11 +3,25 @@
 // database other than the running process's. The running process ignores `--set` and reports that in its answer.
 import { Effect, Option, Schema } from "effect"
 import process from "node:process"
+import { userInfo } from "node:os"
 import { answeredByProcess } from "./answeredBy.ts"
-import { osUser } from "./osUser.ts"
 import { Answered } from "./operatorWords.ts"
 import { secretOf } from "./secretOf.ts"
 import { databaseMark, type Instance, instancesOf } from "./state.ts"
+
+const nameMax = 64
+
+/** The user who gives a command, for the audit trail: behind sudo the person, not root. */
+export const osUser = (): string => {
+  const sudo = process.env["SUDO_USER"]
+  if (sudo !== undefined && sudo !== "") return sudo.slice(0, nameMax)
+  try {
+    return userInfo().username.slice(0, nameMax)
+  } catch {
+    // A container's user may only have a number.
+    return `user ${process.getuid?.() ?? "unknown"}`
+  }
+}
 
 /** The value of `--name value` or `--name=value`. */
 const flagIn = (words: ReadonlyArray<string>, name: string): string | undefined => {

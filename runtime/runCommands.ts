@@ -3,7 +3,7 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer } from "effect"
-import { Command } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import process from "node:process"
 import { logging } from "./logging.ts"
 import { layer as telemetry } from "./platform/telemetry.ts"
@@ -35,3 +35,12 @@ export const runCommands = <E, R>(commands: Effect.Effect<void, E, R>, isServing
       onExit(exit._tag === "Success" ? Number(process.exitCode ?? 0) : isAsked(exit.cause) ? 0 : 1)
   })
 }
+
+/** A TCP port; 0 picks a free one. */
+export const portFlag = (name: string): Flag.Flag<number> =>
+  Flag.Int(name).pipe(
+    Flag.filter(
+      (port) => port >= 0 && port <= 65_535,
+      () => "a port from 1 to 65535, or 0 for a free one"
+    )
+  )

@@ -3,8 +3,7 @@
 // than its intensity allows escalates: the process ends with a clear error rather than limping on. An actor stops with
 // the Scope that started it, so a plugin's actors end before the services under them.
 import { Cause, Context, Deferred, Duration, Effect, Layer, Schema, type Scope } from "effect"
-import { contract } from "../contract/Contract.ts"
-import { CurrentPlugin } from "../contract/CurrentPlugin.ts"
+import { contract, CurrentPlugin } from "../contract/Contract.ts"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 
 /** An actor was restarted `restarts` times within its window and keeps dying. */

@@ -3,7 +3,7 @@ import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
 import { type EndpointOptions, makeEndpoints } from "../ledger/JsonRpc.ts"
-import { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
+import { LedgerUnavailable } from "../ledger/LedgerRpc.ts"
 
 /** Entries in one request. */
 const pageMax = 200

@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { batched } from "../database/batched.ts"
-import { Lane } from "../database/Lane.ts"
+import { Lane } from "../database/Connections.ts"
 import type { DaySpent } from "./Reservation.ts"
 
 /** Readers per statement. */

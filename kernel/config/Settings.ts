@@ -3,8 +3,7 @@
 // The tree holds no secrets: it names the environment variables that hold them, and `secret` reads those as Redacted
 // values.
 import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
-import { contract } from "../contract/Contract.ts"
-import { CurrentPlugin } from "../contract/CurrentPlugin.ts"
+import { contract, CurrentPlugin } from "../contract/Contract.ts"
 import { suggestionSuffix } from "./didYouMean.ts"
 import type { Declarations } from "./NetworkKeys.ts"
 import type { Section } from "./Setting.ts"

@@ -2,7 +2,7 @@
 // is a value, so that the loader sees at run time the same needs that the types see. A plugin declares the contracts it
 // needs; the plugin with the contract's id must provide its services. A contract is defined in a plugin's `contract.ts`
 // or next to a kernel service.
-import type { Context } from "effect"
+import { Context } from "effect"
 
 export interface Contract<out Id extends string, out Services> {
   readonly id: Id
@@ -21,3 +21,8 @@ export const contract = <const Id extends string, const Keys extends ReadonlyArr
   id: Id,
   ...keys: Keys
 ): Contract<Id, IdentifierOf<Keys[number]>> => ({ id, keys })
+
+/** The plugin or driver that is building its Layer; "kernel" otherwise. It names owners in registries and logs. */
+export const CurrentPlugin = Context.Reference<string>("tollkeeper/kernel/CurrentPlugin", {
+  defaultValue: () => "kernel"
+})

@@ -5,8 +5,16 @@
 import { Context, Duration, Effect, Exit, Option, Scope, Semaphore } from "effect"
 import { type SqlClient, type SqlConnection, SqlError } from "effect/sql"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
-import { Lane, type LaneName } from "./Lane.ts"
 import { type AbandonedFiber, withDeadline } from "../effect/withDeadline.ts"
+
+// The lane of a database call. Payments (their requests, the follower, the channels) may use every connection; all
+// others (catalog, search, analytics, tools) use at most half of them, so that they never delay a payment. Maintenance
+// may take minutes: migrations and index builds.
+
+type LaneName = "payments" | "background" | "maintenance"
+
+/** Inherited by the fibers that a fiber starts. */
+export const Lane = Context.Reference<LaneName>("tollkeeper/database/Lane", { defaultValue: () => "background" })
 
 /** Pause between two connection attempts while the pool is empty. */
 const retryPause = Duration.millis(100)
@@ -230,3 +238,14 @@ export const leaseConnections = (pool: Acquirer, bounds: ConnectionBounds, owner
     )
   })
 }
+
+// Statements that failed because of other transactions and may simply be retried.
+
+const ends = (reasons: ReadonlySet<string>) => (error: unknown) =>
+  SqlError.isSqlError(error) && reasons.has(error.reason._tag)
+
+/** Conflicts that PostgreSQL resolves by ending one of the transactions; it may be retried immediately. */
+export const isConflict = ends(new Set(["DeadlockError", "SerializationError"]))
+
+/** Also true if other transactions held a lock for too long; a retry may succeed when they have ended. */
+export const isSerializationConflict = ends(new Set(["DeadlockError", "LockTimeoutError", "SerializationError"]))

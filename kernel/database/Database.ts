@@ -20,16 +20,14 @@ import { SqlClient, SqlError } from "effect/sql"
 import type { Section } from "../config/Setting.ts"
 import { Settings } from "../config/Settings.ts"
 import { contract } from "../contract/Contract.ts"
-import type { ConnectionBounds, PoolStatus } from "./Connections.ts"
+import { type ConnectionBounds, isConflict, Lane, type PoolStatus } from "./Connections.ts"
 import { ReadReplica } from "./ReadReplica.ts"
-import { isConflict } from "./conflicts.ts"
+import { writeErrorOf } from "./errorMessage.ts"
 import { databaseSection } from "./databaseSection.ts"
 import { connectErrorMessage } from "./connectErrorMessage.ts"
 import { DatabaseRefused, DatabaseSource, type OpenedDatabase } from "./DatabaseSource.ts"
-import { Lane } from "./Lane.ts"
 import { lanedClient } from "./lanedClient.ts"
 import { type Reach, reachServer } from "./reachServer.ts"
-import { writeErrorOf } from "./writeErrorOf.ts"
 
 /** Oldest PostgreSQL that is supported: `server_version_num`. */
 const versionMin = 150_000

@@ -7,9 +7,8 @@
 import { Context, Effect, FileSystem, Path, Schedule, Schema } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
-import { isSerializationConflict } from "./conflicts.ts"
 import { errorMessage } from "./errorMessage.ts"
-import { Lane } from "./Lane.ts"
+import { isSerializationConflict, Lane } from "./Connections.ts"
 import { Crypto } from "../platform/Crypto.ts"
 
 /** The folder `migrations/` of this program; the runtime gives its path. */

@@ -1,5 +1,6 @@
-// The root cause of a database error and its message, which has details that the client's message lacks. Pure, and
-// without the client: a process without a database reports its end by the same functions.
+// The root cause of a database error, its message, which has details that the client's message lacks, and whether it
+// means that nothing can be written. Pure, and without the client: a process without a database reports its end by the
+// same functions.
 
 const depthMax = 6
 
@@ -22,3 +23,14 @@ export const errorMessage = (error: unknown): string => {
   const reported = field(rootCause(error), "message")
   return typeof reported === "string" && reported !== "" ? reported.replace(/\s+/g, " ") : "no details"
 }
+
+/** SQLSTATEs of a read-only transaction or standby, of a full disk, and of a write that the disk fails. */
+const reasons: Readonly<Record<string, string>> = {
+  "25006": "the database is read-only",
+  "53100": "the database's disk is full",
+  "58030": "the database's disk fails"
+}
+
+/** A sentence when an error means that nothing can be written; undefined for any other error. */
+export const writeErrorOf = (error: unknown): string | undefined =>
+  reasons[String(field(rootCause(error), "code") ?? "")]

@@ -13,9 +13,8 @@ import { Crypto } from "../platform/Crypto.ts"
 import { measure } from "../telemetry/Measure.ts"
 import { storage } from "../telemetry/metrics.ts"
 import { Database } from "../database/Database.ts"
-import { errorMessage } from "../database/errorMessage.ts"
-import { Lane } from "../database/Lane.ts"
-import { writeErrorOf } from "../database/writeErrorOf.ts"
+import { errorMessage, writeErrorOf } from "../database/errorMessage.ts"
+import { Lane } from "../database/Connections.ts"
 import { diskProblem, DiskSpace } from "../platform/DiskSpace.ts"
 
 /**

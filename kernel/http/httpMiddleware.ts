@@ -12,7 +12,7 @@ import { measureUnsafe } from "../telemetry/Measure.ts"
 import { traffic } from "../telemetry/metrics.ts"
 import { RequestNotes } from "./RequestNotes.ts"
 import type { DeclaredRules } from "./RouteRules.ts"
-import { type PageRules, checkHostAndOrigin } from "./hostValidation.ts"
+import { checkHostAndOrigin, type PageRules } from "./hostValidation.ts"
 
 const headers = { "x-content-type-options": "nosniff", "cache-control": "no-store" }
 
@@ -199,3 +199,20 @@ export const httpMiddleware = <E, R>(handler: Answering<E, R>, routes: DeclaredR
     Effect.withFiber((fiber) => watched(request, fiber))
   )
 }
+
+const challenge = { "www-authenticate": "Bearer" }
+
+/** 401 without a listed key. */
+export const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: challenge })
+
+/** 401 on a route for operators. */
+export const operatorRequired = json(
+  { error: "unauthorized", message: "an operator's key is required" },
+  { status: 401, headers: challenge }
+)
+
+/** 503 while the database does not answer. */
+export const temporarilyUnavailable = json(
+  { error: "temporarily_unavailable" },
+  { status: 503, headers: { "retry-after": "1" } }
+)

@@ -12,7 +12,7 @@ import { CallFailed, HttpCalls, type HttpAnswered } from "../platform/HttpCalls.
 import { memoize } from "../cache/memoize.ts"
 import { traceParentIn } from "../TraceParent.ts"
 import { askEndpoints, CallError } from "./askEndpoints.ts"
-import { LedgerUnavailable } from "./LedgerUnavailable.ts"
+import { LedgerUnavailable } from "./LedgerRpc.ts"
 import { GetNetwork, JsonRpcAnswer } from "./LedgerWire.ts"
 import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 

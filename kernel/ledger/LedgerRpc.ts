@@ -1,7 +1,7 @@
 // The ledger's RPC for this program: few methods, typed answers, one expected error. Answers are verified as far as
 // possible: hashes are recomputed from the envelopes, a transaction's status is read before its meta. Calls are bounded
 // in time and bytes; reads may be retried at another endpoint, a submission is never retried automatically.
-import { Context, type Effect, Option } from "effect"
+import { Context, type Effect, Option, Schema } from "effect"
 import { contract } from "../contract/Contract.ts"
 import type { Envelope } from "../stellar/Envelope.ts"
 import type { Holding } from "../stellar/Holding.ts"
@@ -9,7 +9,26 @@ import type { LedgerAccount } from "../stellar/LedgerEntry.ts"
 import type { ContractEvent } from "../stellar/TransferEvents.ts"
 import type { Value } from "../stellar/Value.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
-import type { LedgerUnavailable } from "./LedgerUnavailable.ts"
+
+/**
+ * The ledger is unavailable: no RPC answered in time, or no answer was credible. This error does not decide about any
+ * payment or transaction; the caller treats the question as open.
+ */
+export class LedgerUnavailable extends Schema.TaggedError<LedgerUnavailable>()("LedgerUnavailable", {
+  /** The failed operation, such as `simulateTransaction`. */
+  operation: Schema.String,
+  /** The reason, without payloads. */
+  message: Schema.String,
+  /** No endpoint answered. This means an outage, while an implausible answer does not. */
+  isSilent: Schema.optionalKey(Schema.Boolean),
+  /** The system's error code of a failed connection, or the HTTP status. */
+  code: Schema.optionalKey(Schema.String),
+  cause: Schema.optionalKey(Schema.Defect())
+}) {}
+
+/** An answer that cannot be true. */
+export const contradiction = (operation: string, message: string): LedgerUnavailable =>
+  new LedgerUnavailable({ operation, message })
 
 export interface LatestLedger {
   readonly sequence: number

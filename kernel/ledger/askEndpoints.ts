@@ -3,7 +3,7 @@
 // provider that requests a pause (`Retry-After`) is not called before its end. Everything ends within the timeout of
 // one call, so a caller waits no longer than for a silent endpoint.
 import { Clock, Data, Duration, Effect, Exit, Fiber, Option, Random, Schedule } from "effect"
-import type { LedgerUnavailable } from "./LedgerUnavailable.ts"
+import type { LedgerUnavailable } from "./LedgerRpc.ts"
 
 /** Rounds after the first. */
 const retriesMax = 3

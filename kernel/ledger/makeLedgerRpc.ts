@@ -10,9 +10,16 @@ import type { HttpCalls } from "../platform/HttpCalls.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
 import { hashesOf, hasSucceeded, isLegacy, networkIdOf } from "../stellar/Envelope.ts"
 import { type Endpoints, makeEndpoints } from "./JsonRpc.ts"
-import { type EndpointReader, LedgerRpc, type ScanAnswer, type ScanRequest, type SnapshotQuery } from "./LedgerRpc.ts"
+import {
+  contradiction,
+  type EndpointReader,
+  LedgerRpc,
+  LedgerUnavailable,
+  type ScanAnswer,
+  type ScanRequest,
+  type SnapshotQuery
+} from "./LedgerRpc.ts"
 import { decodeWith, readSnapshots, snapshotKeys } from "./ledgerEntries.ts"
-import { contradiction, LedgerUnavailable } from "./LedgerUnavailable.ts"
 import { makeSimulate } from "./makeSimulate.ts"
 import * as Wire from "./LedgerWire.ts"
 import { readContractEvents } from "./readContractEvents.ts"

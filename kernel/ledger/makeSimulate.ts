@@ -4,8 +4,7 @@ import { Effect } from "effect"
 import { archivedEntriesOf } from "../stellar/Envelope.ts"
 import type { Endpoints } from "./JsonRpc.ts"
 import { decodeBytes, fromBase64 } from "./ledgerEntries.ts"
-import type { SimulationAnswer } from "./LedgerRpc.ts"
-import { contradiction, type LedgerUnavailable } from "./LedgerUnavailable.ts"
+import { contradiction, type LedgerUnavailable, type SimulationAnswer } from "./LedgerRpc.ts"
 import * as Wire from "./LedgerWire.ts"
 
 /** Maximum length of the excerpt of the host's message. */

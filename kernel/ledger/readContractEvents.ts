@@ -6,8 +6,7 @@ import { Effect, type Schema } from "effect"
 import { type ContractEvent, publishedEvent } from "../stellar/TransferEvents.ts"
 import type { Value } from "../stellar/Value.ts"
 import { decodeWith } from "./ledgerEntries.ts"
-import type { EventsAnswer } from "./LedgerRpc.ts"
-import { LedgerUnavailable } from "./LedgerUnavailable.ts"
+import { type EventsAnswer, LedgerUnavailable } from "./LedgerRpc.ts"
 import { GetEvents } from "./LedgerWire.ts"
 
 /** Events of one page, and pages of one reading. */

@@ -1,10 +1,11 @@
 // A payment: the seller's terms, the buyer's signed payload, and the caller. `Wire.ts` decodes it once, at the edge,
 // from bounded JSON, with networks in their neutral spelling and amounts as bigint. A payment that exists is
 // well-formed as an envelope; the scheme decides whether it is valid. The signed transaction is passed on verbatim.
-import type { Option } from "effect"
+import { type Option, Schema } from "effect"
 import type { NetworkId } from "../config/Network.ts"
 import type { Dialect } from "../Dialect.ts"
-import type { Principal } from "../http/Principal.ts"
+import type { Principal } from "../http/Authentication.ts"
+import { anything, text, units } from "../http/wireSchema.ts"
 
 /** Terms of one payment: an element of `accepts`, the buyer's `accepted`, the seller's `paymentRequirements`. */
 export interface Terms {
@@ -52,3 +53,18 @@ export interface Payment {
   /** The fingerprint of the same payment with another required amount: verify checks the maximum that may settle. */
   readonly fingerprintFor: (requiredAmount: bigint) => string
 }
+
+/** All fields except the scheme. */
+export const terms = {
+  network: text("`ledger:testnet` or `stellar:testnet`."),
+  asset: text("Contract address of the token."),
+  amount: units("Atomic units, as a decimal string."),
+  payTo: text("Address of the recipient."),
+  maxTimeoutSeconds: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
+  extra: Schema.optionalKey(anything("Of the scheme."))
+}
+
+/** One way to pay, as a seller declares it. */
+export const PaymentOption = Schema.Struct({ scheme: text("Payment scheme."), ...terms }).annotate({
+  identifier: "PaymentOption"
+})

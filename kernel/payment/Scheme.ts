@@ -4,7 +4,7 @@
 // each payment of a `LedgerScheme`; a `ChannelScheme` also has payments that a deposit on the ledger covers.
 import { Context, Effect, Layer, Option, Schema, type Scope } from "effect"
 import type { NetworkId } from "../config/Network.ts"
-import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
+import type { LedgerUnavailable } from "../ledger/LedgerRpc.ts"
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
 import type { Nonce, NonceUse } from "../settlement/Authorizations.ts"
 import type { AnswerExtra } from "./Answer.ts"

@@ -1,6 +1,6 @@
 // The answers of settle: refusals of the core, and the answer for a settlement that has ended. Pure.
 // `settle/existing.ts` finds the stored settlement and decides which caller may receive its success (rules 2).
-import { Option } from "effect"
+import { Effect, Option } from "effect"
 import type { BudgetReset } from "../budget/Budget.ts"
 import type { AdoptionResult } from "../settlement/follower/adopt.ts"
 import { spentText } from "../settlement/state/outcomes.ts"
@@ -9,6 +9,7 @@ import type { SettleAnswer } from "./Answer.ts"
 import { cannotSettle } from "./paymentErrors.ts"
 import { type Refusal, refusal } from "./Refusal.ts"
 import type { Objection } from "./settle/admit.ts"
+import { Sponsor } from "../settlement/sponsor/Sponsor.ts"
 
 export const refuse = (refused: Refusal, transaction: Option.Option<string> = Option.none()): SettleAnswer => ({
   _tag: "Failed",
@@ -198,3 +199,18 @@ export const answerFinal = (record: SettlementRecord, deliver: boolean): SettleA
       return { _tag: "Pending", payer, transaction: record.innerHash }
   }
 }
+
+// Settle's answer after an error of a dependency, or after its timeout: busy, since nothing was decided. If nothing can
+// be recorded, the answer names that cause, like verify's; it does not try a write to find out.
+
+/** Pure. */
+export const unavailable = (unrecordable: Option.Option<string>, payer?: string): SettleAnswer =>
+  Option.match(unrecordable, { onNone: () => busy(payer), onSome: (why) => busyFor(why, payer) })
+
+/** The current answer. */
+export const makeUnavailable = Effect.map(
+  Sponsor,
+  ({ knownUnrecordable }) =>
+    (payer?: string): Effect.Effect<SettleAnswer> =>
+      Effect.map(knownUnrecordable, (why) => unavailable(why, payer))
+)

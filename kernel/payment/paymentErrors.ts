@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { outageOf } from "../actor/outages.ts"
-import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
+import type { LedgerUnavailable } from "../ledger/LedgerRpc.ts"
 import { type Refusal, refusal } from "./Refusal.ts"
 
 export type PaymentError = LedgerUnavailable | SqlError.SqlError

@@ -2,6 +2,7 @@
 // of the runtime; no other module uses a native crypto module. All byte arguments and results are plain `Uint8Array`s.
 // Functions never throw on hostile input: a malformed key or signature is simply invalid.
 import { Context } from "effect"
+import * as Hex from "effect/encoding/Hex"
 
 export class Crypto extends Context.Service<
   Crypto,
@@ -58,3 +59,9 @@ export class Crypto extends Context.Service<
     readonly secp256k1Recover: (digest: Uint8Array, signature: Uint8Array, recoveryId: number) => Uint8Array | undefined
   }
 >()("tollkeeper/platform/Crypto") {}
+
+/** Settlement ids: random UUIDs of version 4. */
+export const newId = (crypto: Crypto["Service"]): string => {
+  const hex = Hex.encode(crypto.randomBytes(16))
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20)}`
+}

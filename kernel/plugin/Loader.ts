@@ -5,7 +5,7 @@
 import { Cause, Context, Effect, Exit, Layer, Schema, Scope } from "effect"
 import { HttpRouter } from "effect/http"
 import { suggestionSuffix } from "../config/didYouMean.ts"
-import { CurrentPlugin } from "../contract/CurrentPlugin.ts"
+import { CurrentPlugin } from "../contract/Contract.ts"
 import { type Ambient, type AnyPlugin } from "./Plugin.ts"
 import { PluginStates } from "./PluginStates.ts"
 import { type Collected, collectingRouter, mount, RouteClaims } from "./Routes.ts"

@@ -9,7 +9,7 @@ import { httpContract, networkContract, paymentContract, settlementContract } fr
 import { factsContract } from "../../kernel/facts/Facts.ts"
 import { healthContract } from "../../kernel/health/Health.ts"
 import { Network } from "../../kernel/config/Network.ts"
-import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
+import { LedgerUnavailable } from "../../kernel/ledger/LedgerRpc.ts"
 import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
 import { batchChannelsContract, Delegates } from "../x402-batch/contract.ts"

@@ -2,7 +2,7 @@
 // Pages of resources are written as text from stored bodies; a test holds them to these shapes.
 import { Schema } from "effect"
 import { anything, text, time, whole } from "../../kernel/http/wireSchema.ts"
-import { PaymentOption } from "../../kernel/payment/PaymentOption.ts"
+import { PaymentOption } from "../../kernel/payment/Payment.ts"
 import { volatileMembers } from "./contract.ts"
 import { grades } from "./declaration/Grade.ts"
 import { operatorMoves } from "./administration/moveResource.ts"

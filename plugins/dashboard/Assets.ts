@@ -5,8 +5,7 @@
 import { Context, Effect, FileSystem, Layer, Option, Path } from "effect"
 import { entityTag, gzip } from "../../kernel/http/rendered.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
-import { Packages } from "../../kernel/platform/Packages.ts"
-import { StripTypes } from "../../kernel/platform/StripTypes.ts"
+import { Packages, StripTypes } from "../../kernel/platform/Packages.ts"
 
 export interface Asset {
   readonly contentType: string

@@ -2,7 +2,7 @@
 // the friendbot, Horizon's ledgers, and routes that no network offers: `/advance`, `/snapshot`, `/revert`, `/dump` and,
 // when ledgers are closed by hand, `/close`. Access control is in `admit.ts`. No client input is answered with 500.
 import { Effect } from "effect"
-import { decodeHolder } from "./node/decodeHolder.ts"
+import { decodeHolder } from "./engine/xdr/Xdr.ts"
 import { horizonLedgers } from "./node/horizon.ts"
 import { SNAPSHOTS_MAX } from "./node/Snapshots.ts"
 import type { LocalLedger } from "./LocalLedger.ts"

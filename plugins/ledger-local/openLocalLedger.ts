@@ -1,8 +1,7 @@
 // Implements the embedded ledger's service (`LocalLedger.ts`) over the machine, its RPC and its friendbot.
 import { Effect, Ref } from "effect"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
-import type { PublicKey } from "./engine/xdr/Xdr.ts"
-import { decodeHolder } from "./node/decodeHolder.ts"
+import { decodeHolder, type PublicKey } from "./engine/xdr/Xdr.ts"
 import { combineFaults, type Faults, noFaults } from "./node/Faults.ts"
 import { type ForkedEntries, openForkedEntries } from "./node/fork/ForkedEntries.ts"
 import { prepareFunding, USDC_UNITS_MAX } from "./node/friendbot.ts"

@@ -3,7 +3,7 @@
 import { Effect, Layer } from "effect"
 import { Tools } from "../mcp-tools/contract.ts"
 import * as Store from "./budget/openStore.ts"
-import { RunningBudget } from "./budget/RunningBudget.ts"
+import { RunningBudget } from "./budget/BudgetStore.ts"
 import { StoreDatabase } from "./budget/StoreDatabase.ts"
 import { startHolds } from "./budget/reconcileHolds.ts"
 import { callTool } from "./call/callResource.ts"

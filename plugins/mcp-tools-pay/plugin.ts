@@ -7,7 +7,7 @@ import { rpcContract } from "../../kernel/ledger/LedgerRpc.ts"
 import { define, loaded } from "../../kernel/plugin/Plugin.ts"
 import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
 import { toolsContract, ToolsConfig } from "../mcp-tools/contract.ts"
-import { RunningBudget } from "./budget/RunningBudget.ts"
+import { RunningBudget } from "./budget/BudgetStore.ts"
 import { declared } from "./Config.ts"
 
 export { RunningBudget }

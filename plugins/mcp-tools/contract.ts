@@ -1,5 +1,6 @@
 // Interface for plugins that add tools: the registry, the facilitator's discovery, the only way to send requests to
 // sellers, the server's settings, and the types of tools and their errors.
+import { Effect, Option } from "effect"
 import { contract } from "../../kernel/contract/Contract.ts"
 import { AdmissionControl } from "./server/AdmissionControl.ts"
 import { canonicalOrigin, hostOf, isCanonicalUrl } from "./canonicalOrigin.ts"
@@ -13,19 +14,37 @@ import {
   readDeclaration,
   readInputSchema
 } from "./discovery/declaredInput.ts"
-import { ReferenceInput, readReference, VersionHashInput } from "./discovery/getResource.ts"
+import { readReference, ReferenceInput, VersionHashInput } from "./discovery/getResource.ts"
 import { Wrapping } from "./discovery/wrapResource.ts"
 import { inexactIn, membersOf, textAt } from "./exactJson.ts"
 import { inert, isWord, quoted } from "./inert.ts"
 import { encodeReference, type Identity } from "./Reference.ts"
-import { spelled } from "./spelled.ts"
 import { findStringified, stringifiedError } from "./stringified.ts"
 import { type Caller, defineTool, type InputNeeded, type Tool } from "./Tool.ts"
-import { toolError, fetchError, type ToolErrorCode, retryableError, ToolError } from "./ToolError.ts"
+import { fetchError, retryableError, toolError, ToolError, type ToolErrorCode } from "./ToolError.ts"
 import { Tools } from "./Tools.ts"
-import { unitsOf } from "./unitsOf.ts"
 import { type Upstream, Upstreams } from "./Upstream.ts"
-import { Effect } from "effect"
+import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
+import { encodeNetwork, readNetwork } from "../../kernel/Dialect.ts"
+
+/** An amount of atomic units in decimal notation: exact, without trailing zeros. Pure. */
+export const unitsOf = (amount: bigint, decimals: number): string => {
+  const digits = amount.toString().padStart(decimals + 1, "0")
+  const whole = digits.slice(0, digits.length - decimals)
+  const part = digits.slice(digits.length - decimals).replace(/0+$/, "")
+  return part === "" ? whole : `${whole}.${part}`
+}
+
+/** Spells a network for answers in the first of the enabled dialects; any other text stays unchanged. */
+export const spelled = Effect.map(
+  WireVocabulary,
+  ({ dialects: [dialect] }) =>
+    (network: string): string =>
+      Option.match(readNetwork(network), {
+        onNone: () => network,
+        onSome: ({ network }) => encodeNetwork(network, dialect)
+      })
+)
 
 /**
  * The identity of a resolved listing in its canonical spelling, for tools that act on it. If the listing's address is
@@ -74,12 +93,10 @@ export {
   readReference,
   ReferenceInput,
   retryableError,
-  spelled,
   stringifiedError,
   type Tool,
   ToolError,
   Tools,
-  unitsOf,
   Config as ToolsConfig,
   type Upstream,
   Upstreams,

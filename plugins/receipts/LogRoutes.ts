@@ -2,8 +2,7 @@
 // never changes, so caches may keep it indefinitely. A part that does not exist yet gets 404.
 import { Effect, Option } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { json } from "../../kernel/http/httpMiddleware.ts"
-import { temporarilyUnavailable } from "../../kernel/http/routeAnswers.ts"
+import { json, temporarilyUnavailable } from "../../kernel/http/httpMiddleware.ts"
 import { addRoutes, route } from "../../kernel/http/Route.ts"
 import * as routes from "./description.ts"
 import { Checkpoints } from "./log/Checkpoints.ts"

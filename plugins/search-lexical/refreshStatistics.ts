@@ -5,7 +5,7 @@
 import { Clock, Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
-import { Lane } from "../../kernel/database/Lane.ts"
+import { Lane } from "../../kernel/database/Connections.ts"
 import { languageMark } from "./languages.ts"
 
 const refreshAfterMillis = 300_000

@@ -4,7 +4,7 @@
 // signed, and back to the payer, never elsewhere. The same plugin keeps channels for sellers: only their record shows
 // that a voucher was charged once.
 import { Context, Effect, Layer } from "effect"
-import type { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
+import type { LedgerUnavailable } from "../../kernel/ledger/LedgerRpc.ts"
 import { type BatchContract, claimDigest, claimedTotals, refundDigest } from "./batchCodec.ts"
 import type { LedgerPayload, Voucher } from "./BatchWire.ts"
 

@@ -1,7 +1,7 @@
 // The channels that this process uses, as of the newest ledger that it read, for operators. This includes channels of
 // sellers that keep their own records. It reads a cache: a channel without a request since the start is not in it.
 import { Context, Effect, Layer } from "effect"
-import type { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
+import type { LedgerUnavailable } from "../../kernel/ledger/LedgerRpc.ts"
 import type { ChannelConfig, ChannelState } from "./batchCodec.ts"
 
 export interface KnownChannel {

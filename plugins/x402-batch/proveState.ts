@@ -3,8 +3,7 @@
 // behind the caller's ledger, and any other refusal, do not prove anything: the ledger is then unavailable.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect } from "effect"
-import type { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
-import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
+import { type LedgerRpc, LedgerUnavailable } from "../../kernel/ledger/LedgerRpc.ts"
 import { accountOf, contractAddressOf } from "../../kernel/stellar/Address.ts"
 import { callOperation, encodeOperation, type InvokeArgs } from "../../kernel/stellar/ContractCall.ts"
 import { simulationEnvelope } from "../../kernel/stellar/Envelope.ts"

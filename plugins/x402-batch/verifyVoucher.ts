@@ -4,7 +4,7 @@
 // started. Before it refuses because of the channel's state, it reads that state again. The settle of a voucher runs
 // the same check and moves nothing, since the seller's record of charges decides.
 import { Effect, Option } from "effect"
-import type { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
+import type { LedgerUnavailable } from "../../kernel/ledger/LedgerRpc.ts"
 import type { AnswerExtra } from "../../kernel/payment/Answer.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { isRefusal, type Refusal } from "../../kernel/payment/Refusal.ts"

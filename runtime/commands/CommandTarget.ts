@@ -30,8 +30,9 @@ import {
 import { declaredSettings } from "../App.ts"
 import { loadProfile, type Profile } from "../profile.ts"
 import { databaseAt } from "../serve.ts"
-import { osUser } from "../osUser.ts"
+import { osUser } from "../askRunning.ts"
 import { instancesOf, isClaimed, StateRefused } from "../state.ts"
+import { keepAct } from "../../kernel/settlement/operators/keptActs.ts"
 
 export interface CommandTarget {
   readonly profile: string
@@ -221,3 +222,14 @@ export const tablesOf = (place: CommandTarget, ...owners: ReadonlyArray<string>)
 
 /** The database with the tables of the kernel. */
 export const kernelTables = (place: CommandTarget) => tablesOf(place)
+
+/** Uses the serving process's folder if that process runs the command. */
+export const kept =
+  (state: string, entry: Omit<AuditEntry, "person" | "via">) =>
+  <A, E extends { readonly message: string }, R>(act: Effect.Effect<A, E, R>, changed?: (result: A) => AuditChange) =>
+    Effect.gen(function* () {
+      const within = yield* Within
+      const host = within === undefined ? Option.none() : Context.getOption(within.services, Host)
+      const folder = Option.isSome(host) ? host.value.stateFolder : state
+      return yield* keepAct(folder, { ...(yield* byPerson), ...entry })(act, changed)
+    })

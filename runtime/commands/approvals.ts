@@ -3,8 +3,7 @@
 import { Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"
-import { kept } from "../keptActs.ts"
-import { answer, startedAt, jsonFlag, placeFlags, reasonFlag, whyFlag } from "./CommandTarget.ts"
+import { answer, jsonFlag, kept, placeFlags, reasonFlag, startedAt, whyFlag } from "./CommandTarget.ts"
 
 /** Untrusted text as an inert quotation. */
 const quoted = (text: string) => `"${text.replaceAll('"', "'")}"`

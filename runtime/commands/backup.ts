@@ -10,11 +10,10 @@ import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { Database } from "../../kernel/database/Database.ts"
 import { archiveProblem, clientOf, examineRows, holdingsText } from "../embeddedCheck.ts"
-import { kept } from "../keptActs.ts"
+import { answer, databaseOf, jsonFlag, kept, placeFlags, stateFlag, whyFlag, Within } from "./CommandTarget.ts"
 import { openEmbedded, restoringFolder } from "../platform/pglite.ts"
 import { lockFolder } from "../platform/folderLock.ts"
 import { claimState, isClaimed, releaseState, StateRefused } from "../state.ts"
-import { answer, databaseOf, jsonFlag, placeFlags, stateFlag, whyFlag, Within } from "./CommandTarget.ts"
 
 const file = Argument.String("file").pipe(Argument.withDescription("The archive, such as tollkeeper.tar"))
 

@@ -14,24 +14,24 @@ import { splitSecrets } from "../../kernel/signer/readSeeds.ts"
 import { sealSeeds } from "../../kernel/signer/sealedSeeds.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
 import type { Profile } from "../profile.ts"
-import { kept } from "../keptActs.ts"
-import { rereadSecrets } from "../rereadSecrets.ts"
-import { StateRefused } from "../state.ts"
 import {
-  answer,
-  defaulting,
   announcedAt,
+  answer,
   byPerson,
-  jsonFlag,
-  noted,
   type CommandTarget,
+  databaseStatus,
+  defaulting,
+  jsonFlag,
+  kept,
+  noted,
   placeFlags,
   profileAt,
-  databaseStatus,
   reasonFlag,
   stateFlag,
   Within
 } from "./CommandTarget.ts"
+import { rereadSecrets } from "../rereadSecrets.ts"
+import { StateRefused } from "../state.ts"
 
 /** Shorter ones can be guessed. */
 const passphraseLengthMin = 16

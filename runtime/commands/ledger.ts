@@ -2,7 +2,7 @@
 // (`runLedger.ts`) is loaded when it runs.
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { portFlag } from "../portFlag.ts"
+import { portFlag } from "../runCommands.ts"
 
 export const ledger = Command.make(
   "ledger",

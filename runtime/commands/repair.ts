@@ -8,12 +8,11 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } fr
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { clientOf, examineRows, type Holdings, holdingsText } from "../embeddedCheck.ts"
-import { kept } from "../keptActs.ts"
+import { answer, jsonFlag, kept, stateFlag, whyFlag } from "./CommandTarget.ts"
 import { lockFolder } from "../platform/folderLock.ts"
 import { openEmbedded } from "../platform/pglite.ts"
 import { damageOf, resetLog, type Template } from "../resetLog.ts"
 import { StateRefused } from "../state.ts"
-import { answer, jsonFlag, stateFlag, whyFlag } from "./CommandTarget.ts"
 
 /** A new database's control file and log. */
 const readTemplate = Effect.gen(function* () {

@@ -6,9 +6,8 @@ import { Command, Flag, Prompt } from "effect/cli"
 import process from "node:process"
 import { isForPeople } from "../logging.ts"
 import { leaveBeside } from "../../kernel/settlement/operators/keptActs.ts"
-import { kept } from "../keptActs.ts"
+import { answer, jsonFlag, kept, stateFlag, whyFlag } from "./CommandTarget.ts"
 import { carryOutReset, planReset, StateRefused } from "../state.ts"
-import { answer, jsonFlag, stateFlag, whyFlag } from "./CommandTarget.ts"
 
 const confirmed = Effect.fnUntraced(function* (folder: string, what: string) {
   if (isForPeople(process.stdin) && isForPeople(process.stdout)) {

@@ -5,8 +5,16 @@ import { Argument, Command, Flag } from "effect/cli"
 import { administration, type Ended } from "../../plugins/mcp-tools-pay/plugin.ts"
 import * as NodeHttpCalls from "../platform/nodeHttpCalls.ts"
 import * as NodeOutbound from "../platform/nodeOutbound.ts"
-import { kept } from "../keptActs.ts"
-import { answer, defaulting, startedAt, jsonFlag, placeFlags, databaseStatus, reasonFlag } from "./CommandTarget.ts"
+import {
+  answer,
+  databaseStatus,
+  defaulting,
+  jsonFlag,
+  kept,
+  placeFlags,
+  reasonFlag,
+  startedAt
+} from "./CommandTarget.ts"
 
 const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {

@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto"
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import process from "node:process"
-import { FolderInUse, FolderLock } from "../../kernel/platform/FolderLock.ts"
+import { FolderInUse, FolderLock } from "../../kernel/platform/Host.ts"
 
 /** Another living process holds the folder. */
 class FolderLocked extends Schema.TaggedError<FolderLocked>()("FolderLocked", { message: Schema.String }) {}

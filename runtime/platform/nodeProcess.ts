@@ -4,10 +4,9 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { Effect, Layer, type Scope } from "effect"
 import { stripTypeScriptTypes } from "node:module"
 import process from "node:process"
-import { Packages } from "../../kernel/platform/Packages.ts"
+import { Packages, StripTypes } from "../../kernel/platform/Packages.ts"
 import { ProcessUsage } from "../../kernel/platform/ProcessUsage.ts"
 import type { AwaitResponseEnd } from "../../kernel/platform/ResponseEnd.ts"
-import { StripTypes } from "../../kernel/platform/StripTypes.ts"
 import { packageFile } from "../layout.ts"
 import { version } from "../version.ts"
 

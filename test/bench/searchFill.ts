@@ -8,7 +8,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
-import { Lane } from "../../kernel/database/Lane.ts"
+import { Lane } from "../../kernel/database/Connections.ts"
 import { ingest, type IngestedResource } from "../relevance/ingest.ts"
 import type { Facilitator } from "../support/facilitator.ts"
 import { startKeptPostgres, startPostgres, type TestPostgres } from "../support/postgres.ts"

@@ -2,7 +2,7 @@
 // before a change is added if it is missing, and every real change is applied, so that one wrong transaction of ours
 // never affects the next. Network settings follow the upgrades in the stream.
 import { xdr } from "@stellar/stellar-sdk/base"
-import type { EngineCrypto } from "../../plugins/ledger-local/engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../../plugins/ledger-local/engine/host/Random.ts"
 import {
   hasTtl,
   keyOfEntry,

@@ -2,7 +2,7 @@
 // that both only read; such extensions are merged at the end of the stage, the longest winning. A transaction that may
 // write the entry sees them immediately. This class holds the extensions back while a stream is replayed.
 import { hasTtl, keyString, type KeyString, ttlKeyString } from "../../plugins/ledger-local/engine/state/LedgerKeys.ts"
-import type { EngineCrypto } from "../../plugins/ledger-local/engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../../plugins/ledger-local/engine/host/Random.ts"
 import type { Store } from "../../plugins/ledger-local/engine/state/Store.ts"
 import type { LedgerEntry, LedgerFootprint, LedgerKey } from "../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import type { EntryChange } from "./LedgerState.ts"

@@ -2,7 +2,7 @@
 // refund. Each phase of each transaction runs on the real state before it, and its changes are compared with the real
 // node's, and so is the whole result: codes, success hash (return value and events) and the fee charged.
 import { Unsupported } from "../../plugins/ledger-local/engine/host/HostError.ts"
-import type { EngineCrypto } from "../../plugins/ledger-local/engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../../plugins/ledger-local/engine/host/Random.ts"
 import type { ContractRuntime } from "../../plugins/ledger-local/engine/host/HostTypes.ts"
 import { keyOfEntry, keyString } from "../../plugins/ledger-local/engine/state/LedgerKeys.ts"
 import { symbolText } from "../../plugins/ledger-local/engine/xdr/ScVal.ts"

@@ -7,11 +7,10 @@ import { once } from "node:events"
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { osUser } from "../../runtime/osUser.ts"
+import { askRunning, osUser } from "../../runtime/askRunning.ts"
 import process from "node:process"
 import { promisify } from "node:util"
 import { afterAll, beforeAll } from "vitest"
-import { askRunning } from "../../runtime/askRunning.ts"
 import { root } from "../../runtime/bootstrap.mjs"
 
 const folder = mkdtempSync(join(tmpdir(), "tollkeeper-operators-"))

@@ -2,7 +2,7 @@
 // database. Each operation is one atomic step. `twin.daily.test.ts` runs the same histories on both and shows that it
 // keeps the same promises as the SQL.
 import { Option } from "effect"
-import { counted } from "../../kernel/http/Principal.ts"
+import { counted } from "../../kernel/http/Authentication.ts"
 import { isOpen, type Attempt, type Outcome, type SettlementState } from "../../kernel/settlement/state/Settlement.ts"
 import type { JournalCursor, JournalEnd } from "../../kernel/facts/FactsEpoch.ts"
 import type { EventPage } from "../../kernel/settlement/operators/SettlementEvents.ts"

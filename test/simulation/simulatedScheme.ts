@@ -4,7 +4,7 @@
 // everything that the kernel may ask of a scheme, with little to decode.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option } from "effect"
-import { anonymous, type Principal } from "../../kernel/http/Principal.ts"
+import { anonymous, type Principal } from "../../kernel/http/Authentication.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"

@@ -3,9 +3,8 @@
 import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { WireVocabulary } from "../../config/WireVocabulary.ts"
-import { json } from "../../http/httpMiddleware.ts"
-import { temporarilyUnavailable } from "../../http/routeAnswers.ts"
-import type { Principal } from "../../http/Principal.ts"
+import { json, temporarilyUnavailable } from "../../http/httpMiddleware.ts"
+import type { Principal } from "../../http/Authentication.ts"
 import { Facilitator } from "../Facilitator.ts"
 import { encodeSettlementState } from "./settlementState.ts"
 

@@ -5,7 +5,7 @@ import { Effect, Layer, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { Authentication } from "../../http/Authentication.ts"
-import { unauthorized } from "../../http/routeAnswers.ts"
+import { unauthorized } from "../../http/httpMiddleware.ts"
 import { addRoutes, type Documented, errors, processRoutes, route } from "../../http/Route.ts"
 import { MetricReadings } from "./MetricReadings.ts"
 

@@ -5,13 +5,12 @@ import type { SqlError } from "effect/sql"
 import { Limits } from "../../config/Limits.ts"
 import { latestExpiry } from "../../ledger/latestExpiry.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
-import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
-import { Crypto } from "../../platform/Crypto.ts"
+import type { LedgerUnavailable } from "../../ledger/LedgerRpc.ts"
+import { Crypto, newId } from "../../platform/Crypto.ts"
 import { type AdoptionResult, makeAdopter } from "../../settlement/follower/adopt.ts"
 import type { Payment } from "../Payment.ts"
 import type { Refusal } from "../Refusal.ts"
 import type { Scheme } from "../Scheme.ts"
-import { newId } from "./newId.ts"
 
 /** Tolerance in ledgers: the close interval may have been different when the payment was signed. */
 const paceChangeLedgers = 24

@@ -6,15 +6,32 @@ import { Budget } from "../../budget/Budget.ts"
 import { CrashPoints } from "../../settlement/CrashPoints.ts"
 import { makeSubmitAttempt } from "../../settlement/follower/submitAttempt.ts"
 import type { SettleAnswer } from "../Answer.ts"
-import { busy, overBudget, refuse } from "../answers.ts"
+import { busy, makeUnavailable, overBudget, refuse } from "../answers.ts"
 import { logPaymentError } from "../paymentErrors.ts"
 import { isRefusal } from "../Refusal.ts"
 import { makeAcquireChannel } from "./acquireChannel.ts"
 import type { Flight } from "./SingleFlight.ts"
 import { makeRecordSettlement, type SettlementContext } from "./recordSettlement.ts"
-import { SettlementFollower } from "./SettlementFollower.ts"
-import { makeUnavailable } from "./unavailable.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+import { startWatch } from "../../settlement/follower/watchFailed.ts"
+import { startFollower } from "../../settlement/follower/reconcileSettlements.ts"
+
+/**
+ * The follower of open settlements. It runs as long as the process. Each ledger wakes it, and so does a record that
+ * was sent after its own ledger. The watch of failed settlements runs in parallel.
+ */
+export class SettlementFollower extends Context.Service<
+  SettlementFollower,
+  {
+    /** Requests a turn soon. Never waits, never fails. */
+    readonly wake: Effect.Effect<void>
+  }
+>()("tollkeeper/payment/SettlementFollower") {
+  static readonly layer = Layer.effect(
+    SettlementFollower,
+    Effect.map(Effect.andThen(startWatch, startFollower), (follower) => SettlementFollower.of(follower))
+  )
+}
 
 /** The worker's report. */
 export type WorkerReport =

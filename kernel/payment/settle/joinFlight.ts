@@ -11,7 +11,7 @@ import type { Scheme } from "../Scheme.ts"
 import { type DeadlineOptions, withDeadline } from "../../effect/withDeadline.ts"
 import { type Joined, SingleFlight, type FlightResult } from "./SingleFlight.ts"
 import { makeSettlePayment } from "./settlePayment.ts"
-import { makeUnavailable } from "./unavailable.ts"
+import { makeUnavailable } from "../answers.ts"
 import { type RequestStart, timeLeft } from "./waitForOutcome.ts"
 
 const decided = (answer: SettleAnswer): FlightResult => ({ _tag: "Decided", answer })

@@ -4,13 +4,21 @@
 import { Clock, Deferred, Duration, Effect, Option } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { noteRequest } from "../../http/RequestNotes.ts"
-import { answerObjection, answerUnclaimed, busy, busyFor, internalError, refuse, unadopted } from "../answers.ts"
+import {
+  answerObjection,
+  answerUnclaimed,
+  busy,
+  busyFor,
+  internalError,
+  makeUnavailable,
+  refuse,
+  unadopted
+} from "../answers.ts"
 import { isRefusal, type Refusal } from "../Refusal.ts"
 import { Adoption } from "./Adoption.ts"
 import { verifyWithinTimeout } from "./verifyWithScheme.ts"
 import { makeRespondFromExisting, type SettleRequest } from "./existing.ts"
 import { makeAdmission } from "./admit.ts"
-import { makeUnavailable } from "./unavailable.ts"
 import { makeWaitForOutcome, timeLeft } from "./waitForOutcome.ts"
 import { type WorkerReport, SettlementWorker } from "./SettlementWorker.ts"
 

@@ -2,7 +2,7 @@
 // a separate timeout, since it holds a place in the queue; the verify operation is bounded as a whole.
 import { Effect } from "effect"
 import type { Limits } from "../../config/Limits.ts"
-import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
+import { LedgerUnavailable } from "../../ledger/LedgerRpc.ts"
 import type { Payment } from "../Payment.ts"
 import type { Scheme, Stage } from "../Scheme.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"

@@ -2,7 +2,7 @@
 // interface with them (specification sections 4 to 8).
 import { Schema } from "effect"
 import { anything, text, time, units } from "../../http/wireSchema.ts"
-import { terms } from "../PaymentOption.ts"
+import { terms } from "../Payment.ts"
 
 const address = text("Address.")
 const livesUntil = Schema.Int.annotate({

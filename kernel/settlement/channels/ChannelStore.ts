@@ -3,13 +3,28 @@
 // ends with its outcome. Only channels with keys in this process are leased and counted: replicas with other settings
 // share the table.
 import { Context, Duration, Effect, Layer, type Scope } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { Limits } from "../../config/Limits.ts"
 import { Network } from "../../config/Network.ts"
 import { Facts } from "../../facts/Facts.ts"
 import { isServedAnew } from "../../facts/FactsEpoch.ts"
 import { Signer } from "../../signer/Signer.ts"
-import { leasableChannels } from "./leasableChannels.ts"
+
+// The channels that may be leased. After a rotation the new channels do not exist yet. Until the first of them is
+// ready, the replaced channels that are still open are leased, so that settling continues.
+
+/** A condition on `kernel_channels`: open, and with one of these keys. */
+export const leasableChannels = (
+  sql: SqlClient.SqlClient,
+  network: string,
+  { channels, formerChannels }: Pick<Signer["Service"], "channels" | "formerChannels">
+): Statement.Fragment => {
+  const isOpen = sql`network = ${network} and state = 'ready' and sequence is not null`
+  const isCurrent = sql`address = any(${channels})`
+  if (formerChannels.length === 0) return sql`${isOpen} and ${isCurrent}`
+  return sql`${isOpen} and (${isCurrent} or (address = any(${formerChannels})
+    and not exists (select 1 from kernel_channels where ${isOpen} and ${isCurrent})))`
+}
 
 export interface ChannelLease {
   readonly address: string

@@ -9,7 +9,7 @@ import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../actor/Actor.ts"
 import { Database } from "../../database/Database.ts"
-import { Lane } from "../../database/Lane.ts"
+import { Lane } from "../../database/Connections.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import { monotonicMillis } from "../../time/monotonicMillis.ts"
 

@@ -4,7 +4,7 @@
 import { Context, Deferred, Duration, Effect, Layer, Option } from "effect"
 import { reconciler } from "../../actor/Actor.ts"
 import { Limits } from "../../config/Limits.ts"
-import { Lane } from "../../database/Lane.ts"
+import { Lane } from "../../database/Connections.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { EndedAuthorizationsCache } from "./EndedAuthorizationsCache.ts"
 import { isOpen } from "../state/Settlement.ts"

@@ -17,8 +17,7 @@ import {
   type Transaction
 } from "../../stellar/Envelope.ts"
 import type { ExecutedTransaction } from "../../ledger/Executed.ts"
-import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
-import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
+import { LedgerRpc, LedgerUnavailable } from "../../ledger/LedgerRpc.ts"
 import { Signer } from "../../signer/Signer.ts"
 import { Authorizations, type Nonce, type PromisedPayment } from "../Authorizations.ts"
 import { makeConfirmOutcomes } from "./confirmOutcomes.ts"

@@ -5,7 +5,7 @@
 import { Cause, Clock, Duration, Effect } from "effect"
 import { type Reconciler, reconciler } from "../../actor/Actor.ts"
 import { Limits } from "../../config/Limits.ts"
-import { Lane } from "../../database/Lane.ts"
+import { Lane } from "../../database/Connections.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { Authorizations } from "../Authorizations.ts"
 import { makeApplyDecision, makeOptionsFor } from "./applyDecision.ts"

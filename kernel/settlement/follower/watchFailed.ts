@@ -6,7 +6,7 @@
 import { Duration, Effect } from "effect"
 import { reconciler } from "../../actor/Actor.ts"
 import { Limits } from "../../config/Limits.ts"
-import { Lane } from "../../database/Lane.ts"
+import { Lane } from "../../database/Connections.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import { isReached } from "../../ledger/withinLedgerBound.ts"

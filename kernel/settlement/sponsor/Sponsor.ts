@@ -14,7 +14,7 @@ import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import type { LedgerAccount } from "../../stellar/LedgerEntry.ts"
 import { Signer } from "../../signer/Signer.ts"
-import { leasableChannels } from "../channels/leasableChannels.ts"
+import { leasableChannels } from "../channels/ChannelStore.ts"
 import { fundingProblem, isOpening, sponsorProblem, type SponsorStatus } from "./sponsorProblem.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 

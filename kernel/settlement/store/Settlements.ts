@@ -5,7 +5,7 @@
 import { Context, type Effect, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import type { NetworkId } from "../../config/Network.ts"
-import type { Principal } from "../../http/Principal.ts"
+import type { Principal } from "../../http/Authentication.ts"
 import type { ChannelLease } from "../channels/ChannelStore.ts"
 import type { Attempt, OpenSettlement, Outcome } from "../state/Settlement.ts"
 import type { recordColumns, SettledAction } from "./recordColumns.ts"

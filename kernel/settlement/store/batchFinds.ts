@@ -5,7 +5,7 @@
 import { Effect, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { batched } from "../../database/batched.ts"
-import { Lane } from "../../database/Lane.ts"
+import { Lane } from "../../database/Connections.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 import type { Row } from "../../database/table.ts"
 import { recordColumns } from "./recordColumns.ts"

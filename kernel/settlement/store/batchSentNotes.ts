@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inStatement } from "../../database/Database.ts"
 import { batched } from "../../database/batched.ts"
-import { Lane } from "../../database/Lane.ts"
+import { Lane } from "../../database/Connections.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 import type { SentNote, Settlements } from "./Settlements.ts"
 

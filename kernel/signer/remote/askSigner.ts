@@ -3,7 +3,9 @@
 import { Duration, Effect, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { readText } from "../../http/readText.ts"
-import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
+import { LedgerUnavailable } from "../../ledger/LedgerRpc.ts"
+import type { RemoteSignerValues } from "../../config/RemoteSigner.ts"
+import type { Crypto } from "../../platform/Crypto.ts"
 
 /** Longest wait for one answer: a channel's lease outlasts two. */
 const answerWait = Duration.seconds(2)
@@ -62,3 +64,14 @@ export const keyOfSpki = (der: Uint8Array): Uint8Array | undefined => {
   const hex = Array.from(der, (byte) => byte.toString(16).padStart(2, "0")).join("")
   return der.length === 44 && hex.startsWith(spkiPrefix) ? der.slice(12) : undefined
 }
+
+type Ask<A> = Effect.Effect<A, LedgerUnavailable, HttpClient.HttpClient>
+
+export interface RemoteKey {
+  /** 32 bytes. */
+  readonly publicKey: Ask<Uint8Array>
+  /** 64 bytes over exactly these bytes: the 32 of a hash, or a message of receipts. */
+  readonly sign: (bytes: Uint8Array) => Ask<Uint8Array>
+}
+
+export type MakeRemoteKey = (values: RemoteSignerValues, crypto: Crypto["Service"]) => RemoteKey

@@ -5,8 +5,7 @@ import { DateTime, Clock, Effect, Option, Redacted, Result, Schema } from "effec
 import { Base64, Hex } from "effect/encoding"
 import type { RemoteSignerValues } from "../../config/RemoteSigner.ts"
 import type { Crypto } from "../../platform/Crypto.ts"
-import { askSigner, keyOfSpki, noSignature, type Question } from "./askSigner.ts"
-import type { MakeRemoteKey } from "./RemoteKey.ts"
+import { askSigner, keyOfSpki, type MakeRemoteKey, noSignature, type Question } from "./askSigner.ts"
 
 const service = "kms"
 const contentType = "application/x-amz-json-1.1"

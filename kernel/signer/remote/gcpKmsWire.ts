@@ -5,8 +5,7 @@ import { Clock, Effect, Option, Redacted, Result, Schema } from "effect"
 import { Base64, Base64Url } from "effect/encoding"
 import type { RemoteSignerValues } from "../../config/RemoteSigner.ts"
 import type { Crypto } from "../../platform/Crypto.ts"
-import { askSigner, keyOfSpki, noSignature } from "./askSigner.ts"
-import type { MakeRemoteKey } from "./RemoteKey.ts"
+import { askSigner, keyOfSpki, type MakeRemoteKey, noSignature } from "./askSigner.ts"
 
 const audience = "https://cloudkms.googleapis.com/"
 const lifeSeconds = 3_600

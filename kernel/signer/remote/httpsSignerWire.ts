@@ -5,8 +5,7 @@ import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { Base64, Hex } from "effect/encoding"
 import type { RemoteSignerValues } from "../../config/RemoteSigner.ts"
-import { askSigner, noSignature } from "./askSigner.ts"
-import type { MakeRemoteKey } from "./RemoteKey.ts"
+import { askSigner, type MakeRemoteKey, noSignature } from "./askSigner.ts"
 
 const Address = Schema.Struct({ address: Schema.String })
 const Signed = Schema.Struct({ signature: Schema.String })

@@ -4,8 +4,7 @@
 import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
 import type { RemoteSignerValues } from "../../config/RemoteSigner.ts"
-import { askSigner, noSignature } from "./askSigner.ts"
-import type { MakeRemoteKey } from "./RemoteKey.ts"
+import { askSigner, type MakeRemoteKey, noSignature } from "./askSigner.ts"
 
 const Key = Schema.Struct({
   data: Schema.Struct({

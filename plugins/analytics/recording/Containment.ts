@@ -1,6 +1,7 @@
 // Contains failures of analytics: a failure, even a defect, is counted, shown in readiness' detail and retried by the
 // next turn; it never counts against the process (S143).
 import { Cause, Context, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
 import { Health } from "../../../kernel/health/Health.ts"
 import { measure } from "../../../kernel/telemetry/Measure.ts"
 import { metrics } from "../metrics.ts"
@@ -48,3 +49,12 @@ export class Containment extends Context.Service<
     })
   )
 }
+
+/**
+ * Ensures one writer of analytics at a time over all replicas: an advisory lock that ends with the caller's
+ * transaction.
+ */
+export const acquireAnalyticsLock = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql`select pg_advisory_xact_lock(724402403)`
+)

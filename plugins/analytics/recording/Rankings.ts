@@ -7,7 +7,7 @@ import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { trustedMillis } from "../../../kernel/time/trustedTime.ts"
 import { daysAllowed, firstDay } from "../reports/parameters.ts"
-import { acquireAnalyticsLock } from "./acquireAnalyticsLock.ts"
+import { acquireAnalyticsLock } from "./Containment.ts"
 import { dayOf } from "./contributions.ts"
 
 /** Adds daily leaderboard rows to every window that has the day. */

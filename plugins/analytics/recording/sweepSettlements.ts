@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { oldBefore } from "../../../kernel/time/trustedTime.ts"
-import { acquireAnalyticsLock } from "./acquireAnalyticsLock.ts"
+import { acquireAnalyticsLock } from "./Containment.ts"
 
 /** Settlements per transaction. */
 const deletedMax = 1_000

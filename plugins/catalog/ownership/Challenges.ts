@@ -6,8 +6,8 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { Base64Url } from "effect/encoding"
 import { AccountSignatures } from "../../../kernel/accounts/AccountSignatures.ts"
-import type { Principal } from "../../../kernel/http/Principal.ts"
-import type { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
+import type { Principal } from "../../../kernel/http/Authentication.ts"
+import type { LedgerUnavailable } from "../../../kernel/ledger/LedgerRpc.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { secretOf } from "../store/secretOf.ts"
 

@@ -4,7 +4,7 @@
 // seconds.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import type { Principal } from "../../../kernel/http/Principal.ts"
+import type { Principal } from "../../../kernel/http/Authentication.ts"
 import { LruCache } from "../../../kernel/cache/LruCache.ts"
 import { Config } from "../Config.ts"
 import type { Carrier } from "../store/Recorded.ts"

@@ -3,7 +3,7 @@
 // entries are never evicted here: an expired one is archived in place, until it is restored.
 import { EntryType } from "../engine/xdr/types.ts"
 import { Durability, keyOfEntry, keyString, type KeyString, ttlKeyString } from "../engine/state/LedgerKeys.ts"
-import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../engine/host/Random.ts"
 import type { Change, Store } from "../engine/state/Store.ts"
 import type { LedgerEntry } from "../engine/xdr/Xdr.ts"
 

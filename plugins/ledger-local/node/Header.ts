@@ -1,7 +1,7 @@
 // Ledger headers of the embedded ledger: a true chain of hashes over this ledger's data. Fields that it does not use
 // (the bucket list, consensus values) are zero, so a header decodes everywhere and proves only order and content.
 // Headers are built on request; the history keeps only their parts.
-import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../engine/host/Random.ts"
 import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
 import type { LedgerHeader } from "../transaction/Wire.ts"
 import { codecs } from "../transaction/Wire.ts"

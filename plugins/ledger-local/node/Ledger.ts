@@ -5,7 +5,7 @@
 // clock than allowed. Over a fork's state its methods may throw `NotFetched`, before anything has changed, and are then
 // called again.
 import { EnvelopeType } from "../engine/xdr/types.ts"
-import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../engine/host/Random.ts"
 import type { ContractRuntime } from "../engine/host/HostTypes.ts"
 import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
 import type { Store } from "../engine/state/Store.ts"

@@ -19,7 +19,7 @@ import { type LedgerJournal, openJournal } from "./LedgerJournal.ts"
 import { type ClosedLedger, Ledger, type LedgerOptions } from "./Ledger.ts"
 import { missingIn } from "./Offender.ts"
 import { type Snapshot, Snapshots } from "./Snapshots.ts"
-import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../engine/host/Random.ts"
 
 /**
  * Randomness that is the same in every run: the nonces and seeds that simulations take, from a word. Each reading is

@@ -1,6 +1,6 @@
 // The transaction on which the closing of a ledger failed: named by the error, so that it can be thrown out and the
 // ledger closed without it.
-import { NotFetched } from "../engine/state/NotFetched.ts"
+import { NotFetched } from "../engine/state/Store.ts"
 import type { Frame } from "../transaction/Frame.ts"
 
 /** A transaction that the ledger cannot even charge or refund; it is thrown out, and the ledger closed without it. */

@@ -1,7 +1,7 @@
 // The local ledger's accounts. Their keys derive from fixed seeds and are therefore public: never fund them on another
 // network. The USDC issuer is the test network's account, and we do not have its key; on this ledger it has a second
 // signer, the local USDC administrator.
-import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../engine/host/Random.ts"
 import { encodeStrKey } from "../engine/xdr/StrKey.ts"
 import { accountOfStrKey, type Asset, type PublicKey, publicKey } from "../engine/xdr/Xdr.ts"
 

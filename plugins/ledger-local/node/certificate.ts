@@ -5,7 +5,7 @@
 import { Clock, Effect, FileSystem, Path, Result } from "effect"
 import * as Base64 from "effect/encoding/Base64"
 import { toHex } from "./text.ts"
-import { privateFolder } from "./privateFolder.ts"
+import { privateFolder } from "./LedgerJournal.ts"
 
 interface Certificate {
   readonly key: string

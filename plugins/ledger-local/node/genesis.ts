@@ -2,7 +2,7 @@
 // contracts, native XLM and the test network's USDC. Starting high, everything that is signed here names ledgers that
 // are long past on the real test network, so no signature made here can be used there.
 import { EntryType } from "../engine/xdr/types.ts"
-import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../engine/host/Random.ts"
 import { invokeHostFunction } from "../engine/host/Host.ts"
 import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
 import { Store } from "../engine/state/Store.ts"

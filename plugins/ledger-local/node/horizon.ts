@@ -5,7 +5,7 @@ import type { LedgerRecord } from "./History.ts"
 import type { Ledger } from "./Ledger.ts"
 import { codecs } from "../transaction/Wire.ts"
 import { toBase64, toHex } from "./text.ts"
-import { toid } from "../rpc/Toid.ts"
+import { toid } from "../rpc/getTransaction.ts"
 
 const LEDGERS_DEFAULT = 10
 const LEDGERS_MAX = 200

@@ -1,6 +1,6 @@
 // The text format of the ledger's folder: a snapshot, and a line of JSON for every ledger after it, each with a
 // checksum. Encodes and decodes; `LedgerJournal.ts` reads and writes the files.
-import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../engine/host/Random.ts"
 import { Store } from "../engine/state/Store.ts"
 import { fromLatin1, latin1, codec } from "../engine/xdr/Xdr.ts"
 import { ZERO_HASH } from "./Header.ts"

@@ -1,7 +1,7 @@
 // The hashes of transactions in a ledger's header: of the agreed set, and of the results, over the same bytes that
 // `getLedgers` returns. The set has the network's two phases, classic transactions and contract transactions, the
 // latter in one stage and one cluster. It is built from the received envelopes' bytes.
-import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../engine/host/Random.ts"
 
 /** The transactions of one phase, in apply order. */
 export interface Phase {

@@ -9,7 +9,7 @@ import { fromBase64, toBase64 } from "../node/text.ts"
 import { codecs, type TransactionMeta } from "../transaction/Wire.ts"
 import { checkFormat, count, list, object, page, type Params, paramsOf, text } from "./params.ts"
 import { invalidParams, invalidRequest } from "./RpcError.ts"
-import { ledgerOf, toid, TRANSACTION_MAX } from "./Toid.ts"
+import { ledgerOf, toid, TRANSACTION_MAX } from "./getTransaction.ts"
 import { rangeFields, type View } from "./View.ts"
 
 const EVENTS_DEFAULT = 100

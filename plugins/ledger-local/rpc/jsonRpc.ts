@@ -8,12 +8,11 @@ import { getTransaction, getTransactions } from "./getTransaction.ts"
 import { getFeeStats, getHealth, getLatestLedger, getNetwork, getVersionInfo } from "./info.ts"
 import { type Params, paramsOf, checkFormat, text } from "./params.ts"
 import { RpcCode, RpcError, invalidParams } from "./RpcError.ts"
-import { simulateTransaction } from "./simulateTransaction.ts"
+import { decodeEnvelope, simulateTransaction } from "./simulateTransaction.ts"
 import type { View } from "./View.ts"
 import { codec } from "../engine/xdr/Xdr.ts"
 import { toBase64 } from "../node/text.ts"
 import { codecs } from "../transaction/Wire.ts"
-import { decodeEnvelope } from "./decodeEnvelope.ts"
 
 /**
  * Hands an envelope to the queue and reports the result. A response never means that the transaction

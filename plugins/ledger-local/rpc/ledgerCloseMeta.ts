@@ -1,7 +1,7 @@
 // A closed ledger as a node streams it: header, transaction set, results and meta. Built on request from the history.
 import { keyOfString } from "../engine/state/LedgerKeys.ts"
 import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
-import { changesOf } from "../node/changesBytes.ts"
+import { changesOf } from "../node/recordOf.ts"
 import { headerOf } from "../node/Header.ts"
 import type { LedgerRecord } from "../node/History.ts"
 import { type Phase, transactionSetBytes } from "../node/transactionSet.ts"

@@ -3,27 +3,49 @@
 // succeeds; a failure is a text in `error`. Authorization is enforced when entries are given and recorded when not,
 // unless `authMode` sets the mode.
 import { EntryType, EnvelopeType, MemoType } from "../engine/xdr/types.ts"
-import { OperationType } from "../transaction/Wire.ts"
-import { entrySizeBytes } from "../engine/state/entrySize.ts"
+import { type BodyOf, type Operation, OperationType } from "../transaction/Wire.ts"
+import { entrySizeBytes, rentSizeBytes } from "../engine/state/rentSize.ts"
 import { Unsupported } from "../engine/host/HostError.ts"
 import { invokeHostFunction } from "../engine/host/Host.ts"
 import type { Access } from "../engine/host/HostTypes.ts"
 import type { HostSuccess } from "../engine/host/HostResult.ts"
 import { hasTtl, keyString, ttlKeyString } from "../engine/state/LedgerKeys.ts"
-import { NotFetched } from "../engine/state/NotFetched.ts"
+import { NotFetched } from "../engine/state/Store.ts"
 import type { RentChange } from "../engine/state/Fees.ts"
-import { rentSizeBytes } from "../engine/state/rentSize.ts"
-import { codec, type LedgerEntry, type LedgerFootprint, type LedgerKey, type Transaction } from "../engine/xdr/Xdr.ts"
-import { toBase64 } from "../node/text.ts"
+import {
+  codec,
+  type LedgerEntry,
+  type LedgerFootprint,
+  type LedgerKey,
+  type Transaction,
+  type TransactionEnvelope
+} from "../engine/xdr/Xdr.ts"
+import { fromBase64, toBase64 } from "../node/text.ts"
 import { withSequenceAges } from "../transaction/Accounts.ts"
 import { accountOf } from "../transaction/Frame.ts"
 import { isPersistent } from "../transaction/operations/footprint.ts"
-import type { BodyOf, Operation } from "../transaction/Wire.ts"
-import { decodeEnvelope } from "./decodeEnvelope.ts"
 import { hostErrorText } from "./hostErrorText.ts"
 import { count, flag, formatProblem, object, type Params, text } from "./params.ts"
 import { paddedInstructions, recommendedData } from "./simulationCost.ts"
 import type { View } from "./View.ts"
+
+// A transaction envelope from a request: base64, bounded, without trailing bytes.
+
+/** Decoded size of an envelope at most. */
+const ENVELOPE_BYTES_MAX = 1 << 20
+
+/** The envelope with its bytes, or nothing when it is not one. */
+export const decodeEnvelope = (
+  text: string
+): { readonly envelope: TransactionEnvelope; readonly bytes: Uint8Array } | undefined => {
+  const bytes = fromBase64(text)
+  if (bytes === undefined || bytes.length === 0 || bytes.length > ENVELOPE_BYTES_MAX) return undefined
+  try {
+    return { envelope: codec.TransactionEnvelope.decode(bytes), bytes }
+  } catch {
+    return undefined
+  }
+}
 
 const authModes = ["", "enforce", "record", "record_allow_nonroot"] as const
 type AuthMode = (typeof authModes)[number]

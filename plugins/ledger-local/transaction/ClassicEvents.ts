@@ -3,7 +3,7 @@
 // or the transaction's memo travels in the data. With events switched off, nothing is collected.
 import { AccountType, AssetType, ClaimAtomType, MemoType } from "../engine/xdr/types.ts"
 import { assetContractId } from "./assetContractId.ts"
-import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../engine/host/Random.ts"
 import * as scv from "../engine/xdr/ScVal.ts"
 import {
   accountAddress,

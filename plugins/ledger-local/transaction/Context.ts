@@ -1,7 +1,7 @@
 // The context of an operation's check and application, and constructors of its result. Operations are plain functions
 // from a body and a context to a result. All their changes go through the context's `Txn`, so a failed operation is
 // undone by dropping it.
-import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../engine/host/Random.ts"
 import type { ContractRuntime } from "../engine/host/HostTypes.ts"
 import type { KeyString } from "../engine/state/LedgerKeys.ts"
 import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"

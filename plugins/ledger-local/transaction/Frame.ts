@@ -3,7 +3,7 @@
 // envelope, with one exception: an envelope with invalid fee fields has no frame (`undefined`), which is refused as
 // malformed.
 import { AccountType, EnvelopeType } from "../engine/xdr/types.ts"
-import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../engine/host/Random.ts"
 import {
   codec,
   latin1,

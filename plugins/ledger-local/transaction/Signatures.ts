@@ -3,7 +3,7 @@
 // the whole transaction invalid (BAD_AUTH_EXTRA). Verification is strict ed25519 through the engine's crypto port.
 import { SignerKeyType } from "../engine/xdr/types.ts"
 import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
-import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../engine/host/Random.ts"
 import { type AccountEntry, equalBytes, type PublicKey } from "../engine/xdr/Xdr.ts"
 import type { DecoratedSignature, Signer, SignerKey } from "./Wire.ts"
 

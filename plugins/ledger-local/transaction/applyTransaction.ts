@@ -3,8 +3,7 @@
 // fees are refunded. Nothing fails here: every outcome is in the result. Features that the engine does not implement
 // throw `Unsupported`, and only `runOrInternalError` catches it.
 import { SignerKeyType } from "../engine/xdr/types.ts"
-import { NotFetched } from "../engine/state/NotFetched.ts"
-import type { Store } from "../engine/state/Store.ts"
+import { NotFetched, type Store } from "../engine/state/Store.ts"
 import { type DiagnosticEvent, equalBytes, type PublicKey } from "../engine/xdr/Xdr.ts"
 import { withAddedBalance, withSequence } from "./Accounts.ts"
 import { ClassicEvents, feeEvent } from "./ClassicEvents.ts"

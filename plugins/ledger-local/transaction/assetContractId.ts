@@ -1,6 +1,6 @@
 // The address of an asset's contract, which depends only on the network and the asset. Results are cached (bounded),
 // since every payment event needs one.
-import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../engine/host/Random.ts"
 import { type Asset, codec, latin1 } from "../engine/xdr/Xdr.ts"
 import { codecs } from "./Wire.ts"
 

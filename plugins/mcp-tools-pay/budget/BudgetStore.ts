@@ -3,7 +3,7 @@
 // survive the process. With a reservation the store keeps, sealed, what another process needs to finish its payment:
 // the signed payment with its terms, stored before it is sent, and content that arrived before the ledger showed the
 // payment.
-import { Context, type Effect, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import type { ChannelConfig } from "../../x402-batch/contract.ts"
 import type { Authorization, Ceilings, Reservation, ReservationState } from "./Reservation.ts"
 
@@ -114,3 +114,21 @@ export class BudgetStore extends Context.Service<
     readonly isShared: boolean
   }
 >()("tollkeeper/mcp-tools/BudgetStore") {}
+
+/**
+ * The budget store of the running tool server. Operator commands that run inside the tool server use it instead of
+ * opening a second store; a memory store can only be reached this way.
+ */
+export class RunningBudget extends Context.Service<
+  RunningBudget,
+  {
+    /** Undefined when no signer is configured. */
+    readonly store: BudgetStore["Service"] | undefined
+  }
+>()("tollkeeper/mcp-tools-pay/RunningBudget") {
+  static readonly layer = Layer.effect(
+    RunningBudget,
+    Effect.map(BudgetStore, (store) => RunningBudget.of({ store }))
+  )
+  static readonly layerNone = Layer.succeed(RunningBudget, { store: undefined })
+}

@@ -5,7 +5,7 @@ import { SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { Config } from "../Config.ts"
 import { fileFolder, openStore } from "./openStore.ts"
 import { isOpen } from "./Reservation.ts"
-import { RunningBudget } from "./RunningBudget.ts"
+import { RunningBudget } from "./BudgetStore.ts"
 import { StoreDatabase } from "./StoreDatabase.ts"
 import { readTable } from "./tableStore.ts"
 

@@ -3,7 +3,7 @@
 // time. Ended reservations of past days are dropped by their age and also by their day, since this machine's clock may
 // be wrong.
 import { Clock, Effect, FileSystem, Path, type Scope, Semaphore } from "effect"
-import { FolderLock } from "../../../kernel/platform/FolderLock.ts"
+import { FolderLock } from "../../../kernel/platform/Host.ts"
 import { replaceFile } from "../replaceFile.ts"
 import { turnsIn } from "./turnsIn.ts"
 import {

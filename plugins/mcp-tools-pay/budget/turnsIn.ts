@@ -1,7 +1,7 @@
 // Serializes steps over the files of a folder, across all processes of this machine. The lock of a crashed process is
 // taken over.
 import { Effect, Semaphore } from "effect"
-import { FolderLock } from "../../../kernel/platform/FolderLock.ts"
+import { FolderLock } from "../../../kernel/platform/Host.ts"
 import { BudgetUnavailable } from "./BudgetStore.ts"
 
 /** How long a step waits for another process's step. */

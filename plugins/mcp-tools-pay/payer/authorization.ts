@@ -5,7 +5,7 @@
 import { Address, buildAuthorizationEntryPreimage, nativeToScVal, StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { addressCredentials } from "../../../kernel/stellar/addressCredentials.ts"
+import { addressCredentials } from "../../../kernel/stellar/AuthEntry.ts"
 import { encodeValue, type Value } from "../../../kernel/stellar/Value.ts"
 import { type ChannelConfig, depositArgs, withdrawArgs } from "../../x402-batch/contract.ts"
 import type { Authorization } from "../budget/Reservation.ts"

@@ -2,7 +2,7 @@
 // for it with its inputs, and its reference, so that an agent can choose and pay without reading the declaration. The
 // seller's text is inert and shortened; `x402_get_resource` has the rest. Pure.
 import { inert, quoted } from "../inert.ts"
-import { unitsOf } from "../unitsOf.ts"
+import { unitsOf } from "../contract.ts"
 import { inputLine } from "./declaredInput.ts"
 import { type CanonicalResource, stateOf } from "./DiscoveryWire.ts"
 import type { WrappedResource } from "./wrapResource.ts"

@@ -7,7 +7,7 @@ import { json } from "../../../kernel/http/httpMiddleware.ts"
 import { type Handler, mountRoutes, route } from "../../../kernel/http/Route.ts"
 import { Config } from "../Config.ts"
 import { DiscoveryClient } from "../discovery/DiscoveryClient.ts"
-import { spelled } from "../spelled.ts"
+import { spelled } from "../contract.ts"
 
 export const addHealthRoutes = Effect.gen(function* () {
   const discovery = yield* DiscoveryClient

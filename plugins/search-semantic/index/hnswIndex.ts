@@ -5,7 +5,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { withSpanIfSampled } from "../../../kernel/effect/withSpanIfSampled.ts"
-import { Lane } from "../../../kernel/database/Lane.ts"
+import { Lane } from "../../../kernel/database/Connections.ts"
 import { refineSearch, type StoredVector, tableOf, toHit, VectorIndex } from "./VectorIndex.ts"
 
 const fullPrecisionMax = 2_000

@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { outageOf, nameOutageAddress } from "../../../kernel/actor/outages.ts"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
-import { CurrentPlugin } from "../../../kernel/contract/CurrentPlugin.ts"
+import { CurrentPlugin } from "../../../kernel/contract/Contract.ts"
 
 const refused = {
   _tag: "SqlError",

@@ -7,7 +7,7 @@ import * as Setting from "../../../kernel/config/Setting.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { gather } from "../../../kernel/config/gather.ts"
 import { type Declaration, networkKeys } from "../../../kernel/config/NetworkKeys.ts"
-import { CurrentPlugin } from "../../../kernel/contract/CurrentPlugin.ts"
+import { CurrentPlugin } from "../../../kernel/contract/Contract.ts"
 
 const sample = Setting.section("sample", "For this test.", {
   wait_ms: Setting.integer({ default: 5, min: 1, max: 9, unit: "ms", doc: "A wait." }),

@@ -4,7 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, Fiber, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
-import { type LatestLedger, LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
+import { type LatestLedger, LedgerRpc, LedgerUnavailable } from "../../../kernel/ledger/LedgerRpc.ts"
 import {
   activeCloseInterval,
   minClientCloseInterval,
@@ -12,7 +12,6 @@ import {
   meanCloseInterval,
   minCloseInterval
 } from "../../../kernel/ledger/closeInterval.ts"
-import { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 
 const steady = (millis: number, count = 20, closeSeconds = millis / 1_000) =>

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
+import { LedgerUnavailable } from "../../../kernel/ledger/LedgerRpc.ts"
 import { readContractEvents } from "../../../kernel/ledger/readContractEvents.ts"
 import { encodeValue, i128Of, i128Value, symbolOf, symbolValue } from "../../../kernel/stellar/Value.ts"
 import { testnetUsdc as contract } from "../../../runtime/redteam/buyer.ts"

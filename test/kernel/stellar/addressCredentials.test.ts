@@ -1,7 +1,7 @@
 // The written version of credentials depends on the protocol of the receiving network.
 import { Address, buildAuthorizationEntryPreimage, Keypair, xdr } from "@stellar/stellar-sdk/base"
 import { describe, expect, it } from "vitest"
-import { addressCredentials } from "../../../kernel/stellar/addressCredentials.ts"
+import { addressCredentials } from "../../../kernel/stellar/AuthEntry.ts"
 import { entryWith } from "../../../plugins/mcp-tools-pay/payer/authorization.ts"
 
 const payer = Keypair.random().publicKey()

@@ -1,8 +1,7 @@
 // The ledger that agents pay on: authorizations by their nonce, ledgers that close, and nodes that lag, are unreachable
 // or include slowly. A nonce entry exists only as long as its authorization lives, as on the network.
 import { Effect, Option, Result } from "effect"
-import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
-import { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
+import { LedgerRpc, LedgerUnavailable } from "../../../kernel/ledger/LedgerRpc.ts"
 import { authOf } from "../../../kernel/stellar/ContractCall.ts"
 import { credentialsOf } from "../../../kernel/stellar/AuthEntry.ts"
 import { type Envelope, readEnvelope, transactionIn } from "../../../kernel/stellar/Envelope.ts"

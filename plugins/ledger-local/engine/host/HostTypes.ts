@@ -1,6 +1,6 @@
 // Input of a host function call, and the running host's interfaces for authorization, the asset contract and contract
 // wasm. They depend on the host only through `ContractHost`, which avoids circular imports.
-import type { EngineCrypto } from "../EngineCrypto.ts"
+import type { EngineCrypto, Random } from "./Random.ts"
 import type { NetworkSettings } from "../state/NetworkSettings.ts"
 import type { Store } from "../state/Store.ts"
 import type {
@@ -22,7 +22,6 @@ import type {
 import type { EventLog } from "./EventLog.ts"
 import type { HostError } from "./HostError.ts"
 import type { InstructionMeter } from "./InstructionMeter.ts"
-import type { Random } from "./Random.ts"
 import type { Storage } from "./Storage.ts"
 
 /**

@@ -2,7 +2,10 @@
 // with a public key first, because its author may have chosen it. A transaction has one generator; each contract frame
 // derives its own on first use and may reseed it. Frames do not see each other's numbers. Drawing from ranges and the
 // shuffle follow the network's library to the bit, so a seed gives the same numbers as there.
-import type { EngineCrypto } from "../EngineCrypto.ts"
+import type { Crypto } from "../../../../kernel/platform/Crypto.ts"
+
+/** The synchronous cryptography that the engine needs: the service behind the kernel's port, given in by its caller. */
+export type EngineCrypto = Crypto["Service"]
 
 const MASK64 = (1n << 64n) - 1n
 const CONSTANTS = [0x61707865, 0x3320646e, 0x79622d32, 0x6b206574] as const

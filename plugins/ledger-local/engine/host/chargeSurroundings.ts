@@ -3,7 +3,7 @@
 // are only certain when the call has ended, because a simulation finds the footprint during the call.
 import { CredentialsType } from "../xdr/types.ts"
 import { callsIn } from "../auth/Auth.ts"
-import { entrySizeBytes } from "../state/entrySize.ts"
+import { entrySizeBytes } from "../state/rentSize.ts"
 import { hasTtl, type KeyString } from "../state/LedgerKeys.ts"
 import type { Store } from "../state/Store.ts"
 import { piecesOfEntry, piecesOfEvent, piecesOfKey, piecesOfValue } from "../xdr/valueSizes.ts"

@@ -10,7 +10,7 @@ import { contractCodeKey, contractInstanceKey } from "../state/LedgerKeys.ts"
 import { address as addressVal, bytes, checkScVal, INSTANCE_KEY } from "../xdr/ScVal.ts"
 import { type Asset, codec, codecAsset, contractAddress, type ContractIdPreimage, type ScVal } from "../xdr/Xdr.ts"
 import type * as xdr from "@stellar/stellar-sdk/xdr"
-import type { EngineCrypto } from "../EngineCrypto.ts"
+import type { EngineCrypto } from "./Random.ts"
 
 export type CreateContractArgs = xdr.CreateContractArgsV2Wire
 

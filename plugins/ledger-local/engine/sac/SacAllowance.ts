@@ -4,7 +4,7 @@ import { EntryType } from "../xdr/types.ts"
 import type { ContractHost } from "../host/HostTypes.ts"
 import { HostError } from "../host/HostError.ts"
 import { contractDataKey, Durability } from "../state/LedgerKeys.ts"
-import { SacError } from "./SacError.ts"
+import { SacError } from "./SacBalances.ts"
 import { address, field, i128, readI128, readMap, readU32, structMap, sym, u32, vec } from "../xdr/ScVal.ts"
 import { contractAddress, type LedgerKey, type ScAddress, type ScVal } from "../xdr/Xdr.ts"
 

@@ -6,7 +6,6 @@ import { accountRange, type BalanceRange, INT64_MAX, trustLineRange } from "../s
 import type { ContractHost, Frame } from "../host/HostTypes.ts"
 import { HostError } from "../host/HostError.ts"
 import { accountKey, contractDataKey, Durability, trustLineAsset, trustLineKey } from "../state/LedgerKeys.ts"
-import { SacError } from "./SacError.ts"
 import type { SacInstance } from "./SacInstance.ts"
 import {
   address as addressVal,
@@ -33,6 +32,22 @@ import {
   type TrustLineEntry,
   xdrText
 } from "../xdr/Xdr.ts"
+
+/** The asset contract's published error numbers, as they appear in `Error(Contract, #n)`. */
+export const SacError = {
+  operationNotSupported: 2,
+  alreadyInitialized: 3,
+  authentication: 5,
+  accountMissing: 6,
+  negativeAmount: 8,
+  allowance: 9,
+  balance: 10,
+  balanceDeauthorized: 11,
+  overflow: 12,
+  trustLineMissing: 13,
+  insufficientReserve: 14,
+  tooManySubentries: 15
+} as const
 
 const DAY_LEDGERS = 17_280
 const BALANCE_EXTEND_TO = 30 * DAY_LEDGERS

@@ -5,7 +5,20 @@
 // reading any other key throws `NotFetched`.
 import { keyOfEntry, type KeyString, keyString } from "./LedgerKeys.ts"
 import { codec, type LedgerEntry, type LedgerKey } from "../xdr/Xdr.ts"
-import { NotFetched } from "./NotFetched.ts"
+
+/**
+ * Thrown when a fork reads state that has not been fetched yet. It decides nothing: the caller that began the work
+ * fetches the entries and starts over. Code in between must not take it for an absent entry, a contract failure or a
+ * defect.
+ */
+export class NotFetched extends Error {
+  readonly keys: ReadonlyArray<KeyString>
+
+  constructor(keys: ReadonlyArray<KeyString>) {
+    super("an entry of the forked network has not been fetched yet")
+    this.keys = keys
+  }
+}
 
 /**
  * One changed key: its entry in the parent and its entry here. Neither side present means it came and went inside the

@@ -1,9 +1,22 @@
 // The size for an entry's rent: its XDR, and for contract code also the memory of the parsed module, estimated by the
 // network's memory cost parameters from the counts in the code entry.
 import { EntryType } from "../xdr/types.ts"
-import { entrySizeBytes } from "./entrySize.ts"
 import type { NetworkSettings } from "./NetworkSettings.ts"
-import type { LedgerEntry } from "../xdr/Xdr.ts"
+import { codec, type LedgerEntry } from "../xdr/Xdr.ts"
+
+// The size of a ledger entry's XDR, the unit of rent, read and write limits. Entries are immutable, so each one is
+// encoded once and its size cached for as long as the entry lives.
+
+const sizes = new WeakMap<LedgerEntry, number>()
+
+/** Bytes of the entry's XDR. */
+export const entrySizeBytes = (entry: LedgerEntry): number => {
+  const cachedSize = sizes.get(entry)
+  if (cachedSize !== undefined) return cachedSize
+  const size = codec.LedgerEntry.encode(entry).length
+  sizes.set(entry, size)
+  return size
+}
 
 /** Bytes of rent for an entry. */
 export const rentSizeBytes = (settings: NetworkSettings, entry: LedgerEntry): number => {

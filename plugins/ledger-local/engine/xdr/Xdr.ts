@@ -2,8 +2,8 @@
 // it. Wire objects decode about twice as fast as the SDK's classes and may be spread into a changed copy; by convention
 // they are never mutated once another object can see them. Decoding throws on malformed input; callers at the edge
 // catch. Text and bytes convert through one latin-1 pair, so strings compare in the same order as their bytes.
-import { AddressType } from "./types.ts"
 import * as xdr from "@stellar/stellar-sdk/xdr"
+import { AddressType } from "./types.ts"
 import { codecOf } from "./reusedWriter.ts"
 import { decodeStrKey, encodeStrKey, type StrKeyKind } from "./StrKey.ts"
 
@@ -164,3 +164,11 @@ export const accountOfStrKey = (text: string): PublicKey => publicKey(payloadOf(
 
 /** Codec of an asset, as in the argument of a new asset contract's initialization. */
 export const codecAsset = xdr.Asset.schema
+
+/** A `G…` or `C…` address as the account or contract it names; undefined for anything else. */
+export const decodeHolder = (text: string): ScAddress | undefined => {
+  const account = decodeStrKey("account", text)
+  if (account !== undefined) return accountAddress(publicKey(account))
+  const contract = decodeStrKey("contract", text)
+  return contract && contractAddress(contract)
+}

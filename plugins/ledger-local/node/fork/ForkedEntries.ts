@@ -3,7 +3,7 @@
 // uses them. A line that cannot be read, such as a line that was being written when the process died, is dropped and
 // its entry fetched again. Changes of the fork are in the store over it.
 import { Data, Effect, FileSystem, Option, Path, Schema } from "effect"
-import type { EngineCrypto } from "../../engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../../engine/host/Random.ts"
 import { keyOfEntry, keyString, type KeyString, ttlKeyString } from "../../engine/state/LedgerKeys.ts"
 import { Store } from "../../engine/state/Store.ts"
 import { codec, fromLatin1, latin1, type LedgerEntry } from "../../engine/xdr/Xdr.ts"
@@ -11,7 +11,7 @@ import { fromBase64, toBase64 } from "../text.ts"
 import { type FetchedEntry, fetchEntries } from "./fetchEntries.ts"
 import { forkedAtOf, Origin, readOrigin } from "./readOrigin.ts"
 import { Upstream, type UpstreamFailed, upstreamFailed } from "./Upstream.ts"
-import { privateFolder } from "../privateFolder.ts"
+import { privateFolder } from "../LedgerJournal.ts"
 
 /** Maximum number of another network's keys that one fork keeps. */
 const KEYS_MAX = 1_000_000

@@ -2,7 +2,7 @@
 // added to the state: the friendbot's account if it is missing, and the local USDC administrator as a signer of the
 // test network's USDC issuer if that exists, so that the friendbot can send the same assets as elsewhere.
 import { Effect } from "effect"
-import type { EngineCrypto } from "../../engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../../engine/host/Random.ts"
 import { accountKeyString } from "../../engine/state/LedgerKeys.ts"
 import type { NetworkSettings } from "../../engine/state/NetworkSettings.ts"
 import { type AccountEntry, compareBytes } from "../../engine/xdr/Xdr.ts"

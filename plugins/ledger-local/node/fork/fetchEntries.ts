@@ -3,7 +3,7 @@
 // response leaves out a key, the entry does not exist, provided that the responding node has reached that ledger. A
 // node that is about to reach it is polled again.
 import { Effect, Schema } from "effect"
-import type { EngineCrypto } from "../../engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../../engine/host/Random.ts"
 import { hasTtl, keyOfEntry, keyString, type KeyString, ttlEntry, ttlHash } from "../../engine/state/LedgerKeys.ts"
 import { fromLatin1, type LedgerEntry } from "../../engine/xdr/Xdr.ts"
 import { EntryType } from "../../engine/xdr/types.ts"

@@ -1,7 +1,7 @@
 // The start of a fork: the network, its latest ledger and the settings of that ledger, as its RPC reports them. All of
 // it is text, so that it can be stored and a fork continues without asking again.
 import { Effect, Schema } from "effect"
-import type { EngineCrypto } from "../../engine/EngineCrypto.ts"
+import type { EngineCrypto } from "../../engine/host/Random.ts"
 import { type NetworkSettings, testnet, withConfigSettings } from "../../engine/state/NetworkSettings.ts"
 import { codec, type ConfigSettingEntry } from "../../engine/xdr/Xdr.ts"
 import { EntryType } from "../../engine/xdr/types.ts"

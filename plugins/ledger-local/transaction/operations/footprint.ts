@@ -2,7 +2,7 @@
 // are allowed, and how an entry is restored from the archive. An entry with an expired TTL entry (or an absent one,
 // after an eviction) is archived when persistent and does not exist when temporary.
 import { EntryType } from "../../engine/xdr/types.ts"
-import { entrySizeBytes } from "../../engine/state/entrySize.ts"
+import { entrySizeBytes } from "../../engine/state/rentSize.ts"
 import { hasTtl, keyString, type KeyString, ttlEntry, ttlHash, ttlKeyString } from "../../engine/state/LedgerKeys.ts"
 import type { DiagnosticEvent, LedgerEntry, LedgerKey } from "../../engine/xdr/Xdr.ts"
 import type { ApplyContext, LedgerContext } from "../Context.ts"

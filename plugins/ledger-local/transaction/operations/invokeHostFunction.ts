@@ -2,7 +2,7 @@
 // it, and pays rent and events last, each with a separate result code, in the network's order. The host's changes are
 // kept only when all of that fits.
 import { HostFunctionType, PreimageType } from "../../engine/xdr/types.ts"
-import { entrySizeBytes } from "../../engine/state/entrySize.ts"
+import { entrySizeBytes } from "../../engine/state/rentSize.ts"
 import { eventsFeeStroops, rentFeeStroops } from "../../engine/state/Fees.ts"
 import { invokeHostFunction as invoke } from "../../engine/host/Host.ts"
 import type { HostFailure, HostSuccess } from "../../engine/host/HostResult.ts"

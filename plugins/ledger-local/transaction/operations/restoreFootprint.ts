@@ -1,9 +1,8 @@
 // RestoreFootprint: restores the archived entries of the read-write footprint for the minimum time, for rent as if they
 // were new. Skips entries that are live or never existed.
 import { EntryType } from "../../engine/xdr/types.ts"
-import { entrySizeBytes } from "../../engine/state/entrySize.ts"
+import { entrySizeBytes, rentSizeBytes } from "../../engine/state/rentSize.ts"
 import { rentFeeStroops, type RentChange } from "../../engine/state/Fees.ts"
-import { rentSizeBytes } from "../../engine/state/rentSize.ts"
 import { diagnosticError } from "../checkResources.ts"
 import { type Flaw, inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"

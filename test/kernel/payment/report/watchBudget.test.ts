@@ -12,7 +12,7 @@ import { Schemes } from "../../../../kernel/payment/Scheme.ts"
 import { LedgerClock } from "../../../../kernel/ledger/LedgerClock.ts"
 import { Sponsor } from "../../../../kernel/settlement/sponsor/Sponsor.ts"
 import { watchBudget } from "../../../../kernel/payment/report/watchBudget.ts"
-import { CurrentPlugin } from "../../../../kernel/contract/CurrentPlugin.ts"
+import { CurrentPlugin } from "../../../../kernel/contract/Contract.ts"
 import { Supervisor } from "../../../../kernel/actor/Supervisor.ts"
 import { layerTest } from "../../../support/layerTest.ts"
 

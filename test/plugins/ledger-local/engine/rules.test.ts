@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest"
 import { contractIdOf } from "../../../../plugins/ledger-local/engine/host/createContract.ts"
 import { HostError } from "../../../../plugins/ledger-local/engine/host/HostError.ts"
 import type { ContractRuntime } from "../../../../plugins/ledger-local/engine/host/HostTypes.ts"
-import { entrySizeBytes } from "../../../../plugins/ledger-local/engine/state/entrySize.ts"
+import { entrySizeBytes } from "../../../../plugins/ledger-local/engine/state/rentSize.ts"
 import {
   contractDataKey,
   Durability,
