@@ -190,6 +190,15 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.search_lexical_note_transaction() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  new.xid := pg_current_xact_id();
+  return new;
+end
+$$;
+
 CREATE TABLE public.analytics_attendance (
     width text NOT NULL,
     starts_at timestamp with time zone NOT NULL,
@@ -1231,7 +1240,8 @@ CREATE TABLE public.search_lexical_documents (
     id bigint NOT NULL,
     version integer NOT NULL,
     document tsvector NOT NULL,
-    origin bigint
+    origin bigint,
+    xid xid8 DEFAULT '0'::xid8 NOT NULL
 );
 
 CREATE TABLE public.search_lexical_state (
@@ -1845,6 +1855,8 @@ CREATE INDEX search_lexical_documents_gin ON public.search_lexical_documents USI
 
 CREATE INDEX search_lexical_documents_naming ON public.search_lexical_documents USING gin (ts_filter(document, '{a,c}'::"char"[])) WITH (fastupdate=off);
 
+CREATE INDEX search_lexical_documents_xid ON public.search_lexical_documents USING btree (language, xid, id);
+
 CREATE INDEX search_lexical_terms_grams ON public.search_lexical_terms USING gin (grams) WITH (fastupdate=off);
 
 CREATE UNIQUE INDEX search_semantic_generations_active ON public.search_semantic_generations USING btree ((true)) WHERE (status = 'active'::text);
@@ -1896,6 +1908,8 @@ CREATE CONSTRAINT TRIGGER kernel_settlements_budget_of_version_01 AFTER UPDATE O
 CREATE TRIGGER kernel_settlements_ended_by_version_01 BEFORE INSERT OR UPDATE ON public.kernel_settlements FOR EACH ROW WHEN (((new.state = 'settled'::text) AND (new.ended_by IS NULL))) EXECUTE FUNCTION public.kernel_ended_by_version_01();
 
 CREATE TRIGGER kernel_settlements_of_version_01 BEFORE INSERT ON public.kernel_settlements FOR EACH ROW WHEN ((new.budget_principal IS NULL)) EXECUTE FUNCTION public.kernel_settlement_of_version_01();
+
+CREATE TRIGGER search_lexical_documents_followed BEFORE INSERT OR UPDATE ON public.search_lexical_documents FOR EACH ROW EXECUTE FUNCTION public.search_lexical_note_transaction();
 
 ALTER TABLE ONLY public.catalog_activity
     ADD CONSTRAINT catalog_activity_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;

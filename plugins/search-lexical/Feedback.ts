@@ -3,15 +3,17 @@
 // the greater share. Expansions are cached until the statistics are refreshed; they come from publicly visible
 // documents, independent of one search's filters. On failure the query runs without feedback.
 import { Context, Effect, Layer } from "effect"
-import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import type { SqlError } from "effect/sql"
 import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
 import { LruCache } from "../../kernel/cache/LruCache.ts"
+import type { Hit } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
-import type { Term } from "./planCandidates.ts"
+import type { Term } from "./queryTerms.ts"
 import type { ReadQuery } from "./QueryReader.ts"
-import { quoted } from "./queryTerms.ts"
-import { lengthShare, rankDocuments, saturation } from "./rankDocuments.ts"
-import { countsOf } from "./Vocabulary.ts"
+import { averageOf, type Passing, rankDocuments } from "./rankDocuments.ts"
+import { MemoryIndex } from "./postings/MemoryIndex.ts"
+import type { Postings } from "./postings/Postings.ts"
+import { frequencyUnit, normOf } from "./postings/scoreDocuments.ts"
 
 /** Feedback documents, expansion terms, and the expansion's share of the query weight. */
 const documentsMax = 10
@@ -24,42 +26,35 @@ const commonShare = 0.25
 /** Capacity of the cache, in queries. */
 const keptMax = 5_000
 
-type Condition = (id: string) => Statement.Fragment
-
 interface Expanded {
   readonly lexeme: string
-  readonly documents: number
-  readonly naming: number
   readonly worth: number
 }
 
 /** Discriminative terms of the documents by idf and frequency, weighted by the documents' scores. */
-const discriminativeWords = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  hits: ReadonlyArray<{ readonly id: bigint; readonly score: number }>,
-  state: IndexState,
-  mayTeach: Condition | undefined
-) {
-  const feedbackHits = JSON.stringify(hits.map(({ id, score }) => ({ id: String(id), score })))
-  const average = Math.max(1, Number(state.averageLexemes))
-  // Each lexeme once before its counts are read, in float8: as numeric, and a row for each occurrence, it took half as
-  // long again.
-  return yield* sql<Expanded>`select w.lexeme, t.documents, t.naming,
-      w.mass * ln(1 + (${state.documents}::float8 - t.documents + 0.5) / (t.documents + 0.5)) as worth
-    from (
-      select lexeme, sum(score * frequency / (frequency + norm)) as mass from (
-        select r.score, u.lexeme, ${saturation}::float8 * (${1 - lengthShare}::float8
-          + ${lengthShare}::float8 * length(d.document) / ${average}::float8) as norm,
-          (select sum(case weight when 'A' then 1::float8 when 'B' then 0.5 when 'C' then 0.75 else 0.125 end)
-            from unnest(u.weights) weight) as frequency
-        from jsonb_to_recordset(${feedbackHits}::jsonb) as r (id bigint, score float8)
-        join search_lexical_documents d on d.language = ${state.language} and d.id = r.id
-          and ${mayTeach === undefined ? sql`true` : mayTeach("d.id")}, unnest(d.document) u offset 0
-      ) occurrences where lexeme !~ '^[0-9]' group by lexeme
-    ) w cross join lateral ${countsOf(sql, state.language, "w.lexeme")} t
-    where t.documents > 1 and t.documents <= ${commonShare}::float8 * ${state.documents}::float8
-    order by worth desc, w.lexeme limit ${wordsMax}`
-})
+const discriminativeWords = (
+  postings: Postings,
+  hits: ReadonlyArray<Pick<Hit, "id" | "score">>,
+  state: IndexState
+): ReadonlyArray<Expanded> => {
+  const masses = new Map<number, number>()
+  for (const { id, score } of hits) {
+    const frequencies = postings.frequenciesOf(id)
+    const norm = normOf(frequencies.length, averageOf(state))
+    for (const [lexeme, eighths] of frequencies) {
+      const frequency = eighths * frequencyUnit
+      masses.set(lexeme, (masses.get(lexeme) ?? 0) + (score * frequency) / (frequency + norm))
+    }
+  }
+  return [...masses]
+    .flatMap(([number, mass]): ReadonlyArray<Expanded> => {
+      const [documents, lexeme] = [postings.countOf(number), postings.textOf(number)]
+      if (/^[0-9]/.test(lexeme) || documents <= 1 || documents > commonShare * state.documents) return []
+      return [{ lexeme, worth: mass * Math.log(1 + (state.documents - documents + 0.5) / (documents + 0.5)) }]
+    })
+    .toSorted((a, b) => b.worth - a.worth || (a.lexeme < b.lexeme ? -1 : 1))
+    .slice(0, wordsMax)
+}
 
 /** Down-weights an original term against the expansion terms. */
 const lessOf = (term: Term): Term => ({
@@ -78,12 +73,7 @@ const widened = (query: ReadQuery, expanded: ReadonlyArray<Expanded>): ReadQuery
     terms: query.terms.map((term) => lessOf(term)),
     related: [
       ...query.related,
-      ...expanded.map(({ documents, lexeme, naming, worth }): Term => ({
-        tsquery: quoted(lexeme),
-        documents,
-        naming,
-        weight: (share * known * worth) / all
-      }))
+      ...expanded.map(({ lexeme, worth }): Term => ({ lexemes: [lexeme], weight: (share * known * worth) / all }))
     ]
   }
 }
@@ -92,34 +82,38 @@ export class Feedback extends Context.Service<
   Feedback,
   {
     /**
-     * `visible`: the condition of public visibility; `mayTeach`: which of the best documents expand a query, default
-     * all. Free copies would add their writer's words to the query.
+     * `visible`: the given resources that are public; `mayTeach`: which of the best documents expand a query, default
+     * all. Free copies would add their writer's words to the query. Until the index is in memory a query stays as it
+     * is.
      */
     readonly widen: (
       text: string,
       query: ReadQuery,
       state: IndexState,
-      visible: Condition,
-      mayTeach?: Condition
+      visible: Passing,
+      mayTeach?: Passing
     ) => Effect.Effect<ReadQuery>
   }
 >()("tollkeeper/search-lexical/Feedback") {
   static readonly layer = Layer.effect(
     Feedback,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
+      const index = yield* MemoryIndex
       let asOf = ""
       const kept = new LruCache<string, ReadonlyArray<Expanded>>({ name: "feedback", capacity: keptMax })
 
       const lease = Effect.fnUntraced(function* (
         query: ReadQuery,
         state: IndexState,
-        condition: Condition,
-        mayTeach: Condition | undefined
-      ): Effect.fn.Return<ReadonlyArray<Expanded>, SqlError.SqlError> {
-        const best = yield* rankDocuments(sql, state, query, { condition, limit: documentsMax })
-        if (best.length === 0) return []
-        const words = yield* discriminativeWords(sql, best, state, mayTeach)
+        visible: Passing,
+        mayTeach: Passing | undefined
+      ): Effect.fn.Return<ReadonlyArray<Expanded> | undefined, SqlError.SqlError> {
+        const postings = yield* index.whole(state)
+        if (postings === undefined) return undefined
+        const best = yield* rankDocuments(index, state, query, { passing: visible, limit: documentsMax })
+        const teaching = new Set(mayTeach === undefined ? [] : yield* mayTeach(best.map(({ id }) => id)))
+        const taught = mayTeach === undefined ? best : best.filter(({ id }) => teaching.has(id))
+        const words = discriminativeWords(postings, taught, state)
         return words.filter(({ worth }) => worth >= discriminativeMin * words[0]!.worth)
       })
 
@@ -127,8 +121,8 @@ export class Feedback extends Context.Service<
         text: string,
         query: ReadQuery,
         state: IndexState,
-        visible: Condition,
-        mayTeach?: Condition
+        visible: Passing,
+        mayTeach?: Passing
       ) {
         const now = `${state.language} ${state.refreshedAt.getTime()}`
         if (now !== asOf) kept.clear()

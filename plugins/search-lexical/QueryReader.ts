@@ -6,19 +6,19 @@ import { Context, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
 import type { IndexState } from "./LexicalStore.ts"
-import type { Term } from "./planCandidates.ts"
 import {
   alikeTerm,
   doubtfulTerm,
   isDoubtful,
   isEstablishedInstead,
   isHeld,
+  lexemesOf,
   type Mistyped,
   mistypedOf,
   replacementsOf,
   substituteTerms,
+  type Term,
   termOf,
-  tsqueryOf,
   type WeightOf,
   withAlike
 } from "./queryTerms.ts"
@@ -27,6 +27,7 @@ import { commonShareOf } from "./commonWords.ts"
 import { evidenceOf, fullEvidence, isMedium, ordinaryShare } from "./evidence.ts"
 import { type Absent, measureQuery } from "./measureQuery.ts"
 import { relationsOf } from "./relations.ts"
+import type { ScoredQuery } from "./postings/scoreDocuments.ts"
 import { translationsOf } from "./translations.ts"
 import { queryWords } from "./words.ts"
 
@@ -36,9 +37,9 @@ export interface ReadQuery {
   /** Expansion terms of the best documents: they rank and widen, but are not sufficient evidence (`Feedback.ts`). */
   readonly related: ReadonlyArray<Term>
   /** Adjacent words of the query: a document with some of them adjacent gains this much. */
-  readonly phrase?: Pick<Term, "tsquery" | "weight"> | undefined
-  /** One tsquery of the query's own rare words, without substitutes; undefined without rare words. */
-  readonly discriminative: string | undefined
+  readonly phrase?: ScoredQuery["phrase"]
+  /** The lexemes of the query's own rare words, without substitutes; undefined without rare words. */
+  readonly discriminative: ReadonlyArray<string> | undefined
   readonly mistyped: ReadonlyArray<Mistyped>
   /** The worth of a document with every word of the query. */
   readonly mass: number
@@ -61,12 +62,16 @@ const distinct = (all: ReadonlyArray<Counted>, there: Set<string>): ReadonlyArra
   all.filter(({ lexeme }) => !there.has(lexeme) && there.add(lexeme))
 
 /** The words that are nearly as rare as a word of a single document; among a few documents nothing is rare. */
-const discriminativeOf = (known: ReadonlyArray<Counted>, weightOf: WeightOf, state: IndexState): string | undefined => {
+const discriminativeOf = (
+  known: ReadonlyArray<Counted>,
+  weightOf: WeightOf,
+  state: IndexState
+): ReadQuery["discriminative"] => {
   if (state.documents < discriminativeAmong) return undefined
   const least = discriminativeMin * fullEvidence(state)
   const isDiscriminative = (counted: Counted) => hasLetter.test(counted.lexeme) && weightOf(counted) >= least
   const discriminative = known.filter(isDiscriminative).slice(0, termsMax)
-  return discriminative.length === 0 ? undefined : discriminative.map(tsqueryOf).join(" | ")
+  return discriminative.length === 0 ? undefined : discriminative.flatMap(lexemesOf)
 }
 
 /** Compounds are split in two: up to this many words per query, with at least this many letters per part. */
@@ -84,18 +89,15 @@ const pairsOf = (word: string): ReadonlyArray<readonly [string, string]> =>
 const phraseShare = 0.15
 
 /** Every two words of the query that are neighbours and that documents hold. */
-const phraseOf = (
-  readings: ReadonlyArray<ReadonlyArray<Counted>>,
-  weightOf: WeightOf
-): Pick<Term, "tsquery" | "weight"> | undefined => {
+const phraseOf = (readings: ReadonlyArray<ReadonlyArray<Counted>>, weightOf: WeightOf): ScoredQuery["phrase"] => {
   const pairs = readings.slice(1, termsMax).flatMap(([b], at) => {
     const [a] = readings[at]!
     if (a === undefined || b === undefined || a.lexeme === b.lexeme || !isHeld(a) || !isHeld(b)) return []
-    return [{ tsquery: `((${tsqueryOf(a)}) <-> (${tsqueryOf(b)}))`, weight: Math.min(weightOf(a), weightOf(b)) }]
+    return [{ pair: [lexemesOf(a), lexemesOf(b)] as const, weight: Math.min(weightOf(a), weightOf(b)) }]
   })
   if (pairs.length === 0) return undefined
   const rare = pairs.reduce((sum, { weight }) => sum + weight, 0) / pairs.length
-  return { tsquery: pairs.map(({ tsquery }) => tsquery).join(" | "), weight: phraseShare * rare }
+  return { pairs: pairs.map(({ pair }) => pair), weight: phraseShare * rare }
 }
 
 /** Weight of a phrase's topic, as a share of a query word's; and the missing weight of a word that a topic explains. */

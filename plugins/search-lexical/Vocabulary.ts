@@ -14,7 +14,6 @@ export interface Counted {
   /** Its lexemes in other languages, with their marks, as far as documents hold them. */
   readonly foreign?: ReadonlyArray<string>
   readonly documents: number
-  readonly naming: number
   /** Origins that hold it; at least as many of several lexemes as of the commonest. */
   readonly origins: number
 }
@@ -84,12 +83,7 @@ const joined = (
 ): ReadonlyArray<Counted> => {
   const own = readings.filter(({ ending }) => ending === "")
   const foreign = readings.filter(({ documents, ending }) => ending !== "" && documents > 0)
-  const [first, ...rest] = own.map(({ documents, lexeme, naming, origins }): Counted => ({
-    lexeme,
-    documents,
-    naming,
-    origins
-  }))
+  const [first, ...rest] = own.map(({ documents, lexeme, origins }): Counted => ({ lexeme, documents, origins }))
   if (first === undefined) return []
   if (foreign.length === 0) {
     // "un" and "fur" do not count as missing words if listings are in French and German.
@@ -99,7 +93,6 @@ const joined = (
     lexeme: first.lexeme,
     foreign: foreign.map(({ lexeme }) => lexeme),
     documents: foreign.reduce((sum, one) => sum + one.documents, first.documents),
-    naming: foreign.reduce((sum, one) => sum + one.naming, first.naming),
     origins: foreign.reduce((sum, one) => sum + one.origins, first.origins)
   }
   return [whole, ...rest]
@@ -110,7 +103,7 @@ const joined = (
  * otherwise the database reads all lexemes of the index for a few.
  */
 export const countsOf = (sql: SqlClient.SqlClient, language: string, lexeme: string): Statement.Fragment =>
-  sql`(select documents, naming, origins from search_lexical_terms
+  sql`(select documents, origins from search_lexical_terms
     where language = ${language} and lexeme = (${sql.literal(lexeme)}) collate "C" limit 1)`
 
 /** Lexemes by word; a word that the language leaves out has no entry. */
@@ -125,7 +118,7 @@ const readWords = Effect.fnUntraced(function* (
     ...others.map(({ ending, stems }) => ({ word, stems, ending }))
   ])
   const rows = yield* sql<Reading>`select w.word, w.ending, q.lexeme || w.ending as lexeme,
-      coalesce(t.documents, 0) as documents, coalesce(t.naming, 0) as naming, coalesce(t.origins, 0) as origins
+      coalesce(t.documents, 0) as documents, coalesce(t.origins, 0) as origins
     from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) w (word text, stems text, ending text)
     cross join lateral unnest(tsvector_to_array(to_tsvector(w.stems::regconfig, w.word))) q (lexeme)
     left join lateral ${countsOf(sql, language, "q.lexeme || w.ending")} t on true`
@@ -148,14 +141,14 @@ const readAlternatives = Effect.fnUntraced(function* (
       select lexeme collate "C" as lexeme, grams from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb)
         as a (lexeme text, grams text[])
     )
-    select asked.lexeme as missing, true as partial, t.lexeme, t.documents, t.naming, t.origins from asked, lateral (
-      select lexeme, documents, naming, origins from search_lexical_terms
+    select asked.lexeme as missing, true as partial, t.lexeme, t.documents, t.origins from asked, lateral (
+      select lexeme, documents, origins from search_lexical_terms
       where language = ${language} and lexeme > asked.lexeme and lexeme < asked.lexeme || ${"\u{10ffff}"}
       order by (origins > 0) desc, documents desc, lexeme limit ${partialMax}) t
     union all
-    select asked.lexeme, false, t.lexeme, t.documents, t.naming, t.origins from asked, lateral (
-      select lexeme, documents, naming, origins, shared / (size + cardinality(asked.grams) - shared) as likeness from (
-        select lexeme, documents, naming, origins, cardinality(grams) as size,
+    select asked.lexeme, false, t.lexeme, t.documents, t.origins from asked, lateral (
+      select lexeme, documents, origins, shared / (size + cardinality(asked.grams) - shared) as likeness from (
+        select lexeme, documents, origins, cardinality(grams) as size,
           (select count(*) from unnest(grams) g where g = any (asked.grams))::float8 as shared
         from search_lexical_terms
         where language = ${language} and grams && asked.grams

@@ -19,13 +19,7 @@ const wordPattern = /\p{Lu}?[\p{Ll}\p{Lo}\p{Lm}\p{M}]+|\p{Lu}+|\p{N}+/gu
 const isUnspaced = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]+$/u
 
 const lexemesOf = ({ related, terms }: ReadQuery): ReadonlySet<string> =>
-  new Set(
-    [...terms, ...related]
-      .flatMap(({ alike, tsquery }) => [tsquery, ...(alike === undefined ? [] : [alike.tsquery])])
-      .flatMap((tsquery) =>
-        [...tsquery.matchAll(/'((?:[^']|'')*)'/g)].map(([, lexeme]) => lexeme!.replaceAll("''", "'"))
-      )
-  )
+  new Set([...terms, ...related].flatMap(({ alike, lexemes }) => [...lexemes, ...(alike?.lexemes ?? [])]))
 
 interface Word {
   readonly text: number

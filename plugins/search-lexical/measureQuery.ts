@@ -1,6 +1,6 @@
 // How much of a query the documents hold: its mass, and the shares that they hold at all or by similar words, spellings
 // and topics. Pure.
-import type { Term } from "./planCandidates.ts"
+import type { Term } from "./queryTerms.ts"
 
 /** The weight of an absent word that a topic of the query explains, as a share. */
 const explainedShare = 0.5

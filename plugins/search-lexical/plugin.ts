@@ -22,7 +22,24 @@ import { LexicalStore } from "./LexicalStore.ts"
 import { QueryReader } from "./QueryReader.ts"
 import { makeMatcher } from "./matchWords.ts"
 import { Vocabulary } from "./Vocabulary.ts"
-import { rankDocuments, withEvidence } from "./rankDocuments.ts"
+import { MemoryIndex } from "./postings/MemoryIndex.ts"
+import { type Passing, passingBy, rankDocuments, withEvidence } from "./rankDocuments.ts"
+
+const countDocuments = (sql: SqlClient.SqlClient, language: string) =>
+  Effect.map(
+    sql<{ count: number }>`select count(*)::int as count from search_lexical_documents where language = ${language}`,
+    ([row]) => row?.count ?? 0
+  )
+
+/** Searches before its end are answered by PostgreSQL; each one starts a load that failed again. */
+const loadInBackground = Effect.fnUntraced(function* (answering: LexicalStore["Service"]["answering"]) {
+  const index = yield* MemoryIndex
+  yield* Effect.forkScoped(
+    Effect.catchCause(Effect.flatMap(answering, index.load), (cause) =>
+      Effect.logWarning("search_index_not_loaded", cause)
+    )
+  )
+})
 
 const registered = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -30,6 +47,7 @@ const registered = Layer.effectDiscard(
     const store = yield* LexicalStore
     const reader = yield* QueryReader
     const feedback = yield* Feedback
+    const index = yield* MemoryIndex
     const catalog = yield* Catalog
     const search = yield* Search
     const health = yield* Health
@@ -46,26 +64,29 @@ const registered = Layer.effectDiscard(
     // Which index answers, and its averages, move slowly: one question a second.
     const answering = yield* Effect.cachedWithTTL(store.answering, (exit) => (Exit.isSuccess(exit) ? "1 second" : 0))
 
-    const visible = (id: string) => catalog.condition({}, { id })
-    const isEstablished = (id: string) => catalog.condition({ evidence: "established" }, { id })
+    const established = passingBy(sql, (id) => catalog.condition({ evidence: "established" }, { id }))
     const searchWords = Effect.fnUntraced(
       function* ({ few, filters, limit, query, snapshot }: SearchRequest) {
         const state = yield* answering
         const words = yield* reader.read(query, state)
-        const widened = feedback.widen(query, words, state, visible, state.proven ? isEstablished : undefined)
+        const visible: Passing = (ids) => catalog.visible(ids, snapshot)
+        const widened = feedback.widen(query, words, state, visible, state.proven ? established : undefined)
         // Read the filtered resources concurrently: both reads take the database about as long.
         const [among, read] = yield* Effect.all([few, widened], { concurrency: isFiltered(filters) ? 2 : 1 })
         if (among?.length === 0) return []
-        const condition = (id: string) => catalog.condition(filters, { id, snapshot })
-        const hits = yield* rankDocuments(sql, state, read, { condition, limit, passing: among })
+        const passing = isFiltered(filters)
+          ? passingBy(sql, (id) => catalog.condition(filters, { id, snapshot }))
+          : visible
+        const hits = yield* rankDocuments(index, state, read, { passing, limit, among })
         const isSure = (hits[0]?.relevance ?? 0) >= confidentRelevance
-        return isSure ? hits : yield* withEvidence(sql, state, read, hits)
+        return isSure ? hits : yield* withEvidence(index, state, read, hits)
       },
       Effect.mapError(({ message }) => ({ _tag: "BranchFailed" as const, message }))
     )
 
     const matchWords = makeMatcher(yield* Vocabulary)
     yield* startIndexing
+    yield* loadInBackground(answering)
     yield* search.register({
       mode: "lexical",
       weight: lexical.weight,
@@ -83,10 +104,7 @@ const registered = Layer.effectDiscard(
       status: Effect.gen(function* () {
         const { state, ...detail } = yield* report
         const { language } = yield* store.answering
-        const [row] = yield* sql<{
-          count: number
-        }>`select count(*)::int as count from search_lexical_documents where language = ${language}`
-        return { health: state, ...detail, indexed: row?.count ?? 0, generations: [] }
+        return { health: state, ...detail, indexed: yield* countDocuments(sql, language), generations: [] }
       })
     })
     yield* health.registerSearch("lexical", report)
@@ -103,6 +121,7 @@ export const plugin = define({
     Layer.merge(
       registered.pipe(
         Layer.provide(Layer.merge(QueryReader.layer, Feedback.layer)),
+        Layer.provide(MemoryIndex.layer),
         Layer.provide(
           Layer.unwrap(
             Effect.gen(function* () {

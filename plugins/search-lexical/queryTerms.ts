@@ -1,7 +1,7 @@
 // Terms of a query from the lexemes of its words: a word itself, its near-synonyms, and the words that replace it if no
 // document holds it or only a stranger's listing does. Pure.
 import type { IndexState } from "./LexicalStore.ts"
-import type { SimilarTerm, Term } from "./planCandidates.ts"
+import type { ScoredTerm } from "./postings/scoreDocuments.ts"
 import {
   type Alternatives,
   type Counted,
@@ -13,19 +13,21 @@ import {
 import { withoutMark } from "./languages.ts"
 import { evidenceOf } from "./evidence.ts"
 
-export const quoted = (lexeme: string): string => `'${lexeme.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`
+/** A weighted term: a lexeme, or the substitutes for a mistyped or partial word, with near-synonyms. */
+export type Term = ScoredTerm
+export type SimilarTerm = NonNullable<Term["alike"]>
 
-/** A word's lexeme, or any of its lexemes in the languages of listings. */
-export const tsqueryOf = ({ foreign = [], lexeme }: Pick<Counted, "foreign" | "lexeme">): string =>
-  [lexeme, ...foreign].map(quoted).join(" | ")
+/** A word's lexeme, and its lexemes in the languages of listings. */
+export const lexemesOf = ({ foreign = [], lexeme }: Pick<Counted, "foreign" | "lexeme">): ReadonlyArray<string> => [
+  lexeme,
+  ...foreign
+]
 
 /** How much each of the query's lexemes is worth. */
 export type WeightOf = (counted: Counted) => number
 
 export const termOf = (counted: Counted, weightOf: WeightOf): Term => ({
-  tsquery: tsqueryOf(counted),
-  documents: counted.documents,
-  naming: counted.naming,
+  lexemes: lexemesOf(counted),
   weight: weightOf(counted)
 })
 
@@ -53,9 +55,7 @@ const sumOf = (all: ReadonlyArray<Counted>): number => all.reduce((sum, { origin
 const substituteTerm = ({ found, share }: Alternatives, weight: number, state: IndexState): Term => {
   const documents = found.reduce((sum, one) => sum + one.documents, 0)
   return {
-    tsquery: found.map(tsqueryOf).join(" | "),
-    documents,
-    naming: found.reduce((sum, one) => sum + one.naming, 0),
+    lexemes: found.flatMap(lexemesOf),
     weight: share * Math.min(weight, evidenceOf({ documents, origins: sumOf(found) }, state))
   }
 }
@@ -72,9 +72,6 @@ export const isDoubtful = (counted: Counted, { proven }: IndexState, meant: Term
 /** Share of a match by a synonym at full similarity, against one by the word itself. */
 const alikeShare = 0.7
 
-const eachOf = (all: ReadonlyArray<Counted>): SimilarTerm["each"] =>
-  all.map((one) => ({ tsquery: tsqueryOf(one), documents: one.documents, naming: one.naming }))
-
 /** Near-synonyms of a word of the query; undefined if the query already has all of them. */
 export const alikeTerm = (
   weight: number,
@@ -89,22 +86,13 @@ export const alikeTerm = (
   // As rare as the word or its substitute: common words are not evidence for a rare one.
   const rare = Math.min(weight, evidenceOf(held, state))
   return {
-    tsquery: others.map(tsqueryOf).join(" | "),
-    weight: alikeShare * likeness * rare,
-    each: eachOf(others)
+    lexemes: others.flatMap(lexemesOf),
+    weight: alikeShare * likeness * rare
   }
 }
 
 export const withAlike = (term: Term, alike: SimilarTerm | undefined): Term =>
   alike === undefined ? term : { ...term, alike }
-
-/** The term of a word that no document holds, only by its near-synonyms. */
-const onlyAlike = ({ each, tsquery, weight }: SimilarTerm): Term => ({
-  tsquery,
-  weight,
-  documents: each.reduce((sum, one) => sum + one.documents, 0),
-  naming: each.reduce((sum, one) => sum + one.naming, 0)
-})
 
 /** The term of a doubtful word, with the established words that may have been meant. */
 export const doubtfulTerm = (
@@ -114,8 +102,8 @@ export const doubtfulTerm = (
   state: IndexState
 ): Term => {
   // As rare as its correction, which counts as much: otherwise the free listing ranks first by its misspelling alone.
-  const { tsquery, weight } = substituteTerm({ found, share: 1 }, weightOf(counted), state)
-  return { ...termOf(counted, () => weight), alike: { tsquery, weight, each: eachOf(found) } }
+  const alike = substituteTerm({ found, share: 1 }, weightOf(counted), state)
+  return { ...termOf(counted, () => alike.weight), alike }
 }
 
 interface Replacement {
@@ -147,7 +135,7 @@ export const substituteTerms = (
   state: IndexState
 ): ReadonlyArray<Term> => {
   if (substitute !== undefined) return [withAlike(substituteTerm(substitute, weightOf(one), state), like)]
-  return like === undefined ? [] : [onlyAlike(like)]
+  return like === undefined ? [] : [like]
 }
 
 /** A word that no document holds, or none of an established seller, and the lexemes that may be meant. */

@@ -2,13 +2,13 @@
 // measurable in a test.
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
 import { Search } from "../../../plugins/catalog/contract.ts"
 import { Observers, searchRegistry } from "../../../plugins/catalog/search/SearchRegistry.ts"
 import { Feedback } from "../../../plugins/search-lexical/Feedback.ts"
 import { LexicalStore } from "../../../plugins/search-lexical/LexicalStore.ts"
 import { QueryReader } from "../../../plugins/search-lexical/QueryReader.ts"
-import { rankDocuments } from "../../../plugins/search-lexical/rankDocuments.ts"
+import { MemoryIndex } from "../../../plugins/search-lexical/postings/MemoryIndex.ts"
+import { type Passing, rankDocuments } from "../../../plugins/search-lexical/rankDocuments.ts"
 import { countStatements } from "../../support/countStatements.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { resourceDocument } from "./resourceDocument.ts"
@@ -49,21 +49,27 @@ const dear: Readonly<Record<string, string>> = {
 }
 
 const indexed = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
   const store = yield* Effect.provide(Effect.service(LexicalStore), LexicalStore.layer("english"))
   yield* store.write(documents)
   yield* store.refresh
   yield* store.scannedTo(200n, true)
   const registry = searchRegistry.pipe(Layer.provide(Observers.layer))
-  const parts = yield* Effect.provide(
+  const services = yield* Layer.build(
+    Layer.merge(QueryReader.layer, Feedback.layer).pipe(
+      Layer.provideMerge(registry),
+      Layer.provideMerge(MemoryIndex.layer)
+    )
+  )
+  const parts = yield* Effect.provideContext(
     Effect.all({
       reader: Effect.service(QueryReader),
       feedback: Effect.service(Feedback),
+      index: Effect.service(MemoryIndex),
       related: Effect.service(Search)
     }),
-    Layer.merge(QueryReader.layer, Feedback.layer).pipe(Layer.provideMerge(registry))
+    services
   )
-  return { sql, store, ...parts }
+  return { store, ...parts }
 })
 
 /** Searches as the branch does: reads the query, expands it, and ranks. */
@@ -76,7 +82,8 @@ describeDatabases(
   (layer) => {
     it.effect("the most expensive query costs a dozen statements new, two cached [S117]", () =>
       Effect.gen(function* () {
-        const { feedback, related: expanded, reader, sql, store } = yield* indexed
+        const { feedback, index, related: expanded, reader, store } = yield* indexed
+        yield* index.load(yield* store.answering)
         let asked = 0
         let all = 0
         yield* expanded.registerSimilarTerms((word) => {
@@ -84,11 +91,11 @@ describeDatabases(
           return Effect.succeed(words.filter((one) => one !== word).map((one) => ({ word: one, likeness: 0.9 })))
         })
         const state = yield* store.answering
-        const condition = () => sql`true`
+        const passing: Passing = (ids) => Effect.succeed(ids)
         const search = Effect.fnUntraced(function* (query: string) {
-          const read = yield* feedback.widen(query, yield* reader.read(query, state), state, condition)
+          const read = yield* feedback.widen(query, yield* reader.read(query, state), state, passing)
           expect(read.terms.length).toBeLessThanOrEqual(termsMax)
-          return yield* rankDocuments(sql, state, read, { condition, limit: 60 })
+          return yield* rankDocuments(index, state, read, { passing, limit: 60 })
         })
         for (const [name, query] of Object.entries(dear)) {
           asked = 0

@@ -1,7 +1,7 @@
-// How texts become words, and how candidates are chosen.
+// How texts become words, and how an index's texts are read.
 import { describe, expect, it } from "vitest"
 import { documentText } from "../../../plugins/search-lexical/documentText.ts"
-import { scanAll, planCandidates, type Term } from "../../../plugins/search-lexical/planCandidates.ts"
+import { readVector } from "../../../plugins/search-lexical/postings/readVector.ts"
 import {
   boundedText,
   currencyWords,
@@ -161,42 +161,17 @@ describe("a resource's text", () => {
   })
 })
 
-describe("candidates", () => {
-  const term = (name: string, documents: number): Term => ({
-    tsquery: `'${name}'`,
-    documents,
-    naming: Math.ceil(documents / 10),
-    weight: 1
-  })
-
-  it("all matches are candidates while they fit the budget", () => {
-    expect(planCandidates([term("a", 100), term("b", 50)], 100_000, 300)).toEqual({
-      ...scanAll([term("b", 50), term("a", 100)]),
-      complete: true
-    })
-  })
-
-  it("candidates come from rare words first, then pairs, then names", () => {
-    // The estimate adds documents with the rare word, with both common words at three times chance, and with the rarer
-    // common word in their name.
-    expect(planCandidates([term("rare", 40), term("x", 2_000), term("y", 1_000)], 100_000, 300)).toEqual({
-      complete: false,
-      documents: 200,
-      conditions: [
-        { where: "document", tsquery: "('rare')" },
-        { where: "document", tsquery: "('y') & ('x')" },
-        { where: "naming", tsquery: "('y') | ('x')".slice(0, 5) }
-      ]
-    })
-  })
-
-  it("a single common word still has candidates by resource name", () => {
-    expect(planCandidates([term("data", 50_000)], 100_000, 300)).toEqual({
-      conditions: [{ where: "naming", tsquery: "'data'" }],
-      complete: false,
-      documents: 5_000
-    })
-  })
+it("a tsvector's lexemes are read with their frequencies and positions", () => {
+  const read: Array<unknown> = []
+  const text = String.raw`'''' '\\':4B 'it''s':1A,3 'plain' 'wett''\\er':2C,300,16383D`
+  readVector(text, (lexeme, frequency, positions) => read.push([lexeme, frequency, [...positions]]))
+  expect(read).toEqual([
+    ["'", 1, []],
+    ["\\", 4, [4]],
+    ["it's", 9, [1, 3]],
+    ["plain", 1, []],
+    ["wett'\\er", 8, [2, 300, 16_383]]
+  ])
 })
 
 it("codes and currency signs are read as the words they denote", () => {
