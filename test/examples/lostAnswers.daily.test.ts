@@ -281,7 +281,7 @@ it.live(
           assert.match(String(identifiers[0]), /^[A-Za-z0-9_-]{16,128}$/)
         }
     }).pipe(Effect.scoped),
-  240_000
+  480_000
 )
 
 const deep = "[".repeat(20_000) + "]".repeat(20_000)
@@ -357,5 +357,5 @@ it.live.skipIf("Deno" in globalThis)(
         assert.deepStrictEqual([new Set(state.payments).size, filesIn(folder)], [2, []], name)
       }
     }).pipe(Effect.scoped),
-  240_000
+  600_000
 )
