@@ -177,5 +177,5 @@ it.live.runIf(hasTools)(
       expect(yield* pay()).toMatch(/^refused: the facilitator asks for another signature/)
       expect(existsSync(mark)).toBe(false)
     }).pipe(Effect.scoped),
-  60_000
+  240_000
 )
