@@ -1,7 +1,8 @@
 // The copy of the lexical index that a process keeps in memory. PostgreSQL is the source of truth: the copy is loaded
 // in the background and follows the table by snapshots, so a row of any transaction is read once, whichever replica
-// wrote it. Until the copy is loaded, or if it does not fit, a query's best candidates are read from PostgreSQL into a
-// copy of their own and scored by the same code. A read belongs to the plugin and not to the search that started it.
+// wrote it. A promoted standby or a restored database numbers its transactions differently, so it is loaded from the
+// beginning. Until the copy is loaded, or if it does not fit, a query's best candidates are read from PostgreSQL into
+// another copy and scored by the same code. A read belongs to the plugin and not to the search that started it.
 import { Context, Deferred, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
@@ -22,6 +23,8 @@ const candidatesMax = 1_000
 
 interface Copy {
   readonly language: string
+  /** Identity of the database that the snapshot is of. */
+  readonly server: string
   readonly postings: Postings
   /** The snapshot at the last read, and its time by `monotonicMillis`. */
   snapshot: string | undefined
@@ -36,9 +39,8 @@ const put = Effect.fnUntraced(function* (postings: Postings, rows: ReadonlyArray
 })
 
 /** Reads the rows that the copy's snapshot does not see. Returns whether the copy still fits. */
-const follow = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, copy: Copy) {
+const follow = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, copy: Copy, snapshot: string) {
   const now = yield* monotonicMillis
-  const [current] = yield* sql<{ snapshot: string }>`select pg_current_snapshot()::text as snapshot`
   let from = { xid: copy.snapshot?.split(":")[0] ?? "0", id: -1n }
   while (copy.postings.bytes <= bytesMax) {
     const since = copy.snapshot ?? "1:1:"
@@ -50,7 +52,7 @@ const follow = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, copy: Copy
       order by xid, id limit ${pageMax}`
     yield* put(copy.postings, rows)
     if (rows.length < pageMax) {
-      copy.snapshot = current!.snapshot
+      copy.snapshot = snapshot
       copy.observedAt = now
       return true
     }
@@ -116,10 +118,14 @@ export class MemoryIndex extends Context.Service<
         let oversized: string | undefined
         let reading: Deferred.Deferred<void, SqlError.SqlError> | undefined
         const patienceLeft = makePatience()
+
         const read = Effect.fnUntraced(function* (language: string) {
-          const known = copy?.language === language ? copy : undefined
-          const next: Copy = known ?? { language, postings: new Postings(), snapshot: undefined, observedAt: 0 }
-          const isFitting = yield* follow(sql, next)
+          const [current] = yield* sql<{ snapshot: string; server: string }>`select
+            pg_current_snapshot()::text as snapshot, kernel_server_identity() as server`
+          const { server, snapshot } = current!
+          const known = copy?.language === language && copy.server === server ? copy : undefined
+          const next = known ?? { language, server, postings: new Postings(), snapshot: undefined, observedAt: 0 }
+          const isFitting = yield* follow(sql, next, snapshot)
           copy = isFitting ? next : undefined
           // A copy that has followed many changes keeps lexemes that no document holds; a new one does not.
           if (isFitting || known !== undefined) return

@@ -691,6 +691,14 @@ describeDatabases(
         // A replica of an earlier version writes without a transaction's number.
         yield* sql.unsafe(`update search_lexical_documents set document = '''geolog'':1A' where id = 8`)
         expect(yield* idsOf(other, "geolog")).toEqual([8])
+        // A promoted standby gives numbers again that the copy's snapshot has seen.
+        yield* sql`alter table search_lexical_documents disable trigger search_lexical_documents_followed`
+        yield* sql.unsafe(`update search_lexical_documents set document = '''zoolog'':1A', xid = '3' where id = 8`)
+        yield* sql`alter table search_lexical_documents enable trigger search_lexical_documents_followed`
+        expect(yield* idsOf(other, "zoolog")).toEqual([])
+        yield* sql`create or replace function kernel_server_identity() returns text language sql
+          as 'select ''promoted'''`
+        expect(yield* idsOf(other, "zoolog")).toEqual([8])
       })
     )
 
