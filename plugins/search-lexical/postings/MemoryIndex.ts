@@ -38,6 +38,14 @@ const put = Effect.fnUntraced(function* (postings: Postings, rows: ReadonlyArray
   while (steps.next().done !== true) yield* Effect.yieldNow
 })
 
+/** The database's snapshot and identity at this moment. */
+const readPoint = (sql: SqlClient.SqlClient) =>
+  Effect.map(
+    sql<{ snapshot: string; server: string }>`select pg_current_snapshot()::text as snapshot,
+      kernel_server_identity() as server`,
+    ([row]) => row!
+  )
+
 /** Reads the rows that the copy's snapshot does not see. Returns whether the copy still fits. */
 const follow = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, copy: Copy, snapshot: string) {
   const now = yield* monotonicMillis
@@ -120,9 +128,7 @@ export class MemoryIndex extends Context.Service<
         const patienceLeft = makePatience()
 
         const read = Effect.fnUntraced(function* (language: string) {
-          const [current] = yield* sql<{ snapshot: string; server: string }>`select
-            pg_current_snapshot()::text as snapshot, kernel_server_identity() as server`
-          const { server, snapshot } = current!
+          const { server, snapshot } = yield* readPoint(sql)
           const known = copy?.language === language && copy.server === server ? copy : undefined
           const next = known ?? { language, server, postings: new Postings(), snapshot: undefined, observedAt: 0 }
           const isFitting = yield* follow(sql, next, snapshot)
