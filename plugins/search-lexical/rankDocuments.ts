@@ -34,7 +34,7 @@ export const passingBy =
           ([row]) => row?.ids?.split(",").map(BigInt) ?? []
         )
 
-export interface RankOptions {
+interface RankOptions {
   readonly passing: Passing
   readonly limit: number
   /** All resources that pass the filters, if they are few. */

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { root } from "../../runtime/bootstrap.mjs"
 import { readText } from "../architecture/sources.ts"
 import { freePort } from "../support/freePort.ts"
+import { openInspector } from "../support/openInspector.ts"
 import { makePayment } from "../../runtime/redteam/buyer.ts"
 import { askFriendbot } from "../../runtime/redteam/rpcCall.ts"
 
@@ -30,20 +31,7 @@ interface Coverage {
 
 /** The inspector of a running program, as far as coverage needs it. */
 const inspect = async (url: string) => {
-  const socket = new WebSocket(url)
-  const answers = new Map<number, (result: never) => void>()
-  await new Promise((resolve) => (socket.onopen = resolve))
-  socket.onmessage = ({ data }) => {
-    const { id, result } = JSON.parse(String(data)) as { readonly id: number; readonly result: never }
-    answers.get(id)?.(result)
-  }
-  let last = 0
-  const ask = <A>(method: string, params: object = {}) =>
-    new Promise<A>((resolve) => {
-      const id = ++last
-      answers.set(id, resolve)
-      socket.send(JSON.stringify({ id, method, params }))
-    })
+  const { ask, close } = await openInspector(url)
   await ask("Profiler.enable")
   await ask("Profiler.startPreciseCoverage", { callCount: true, detailed: false })
   /** Files of the project that ran since the last call. */
@@ -52,7 +40,7 @@ const inspect = async (url: string) => {
     const touched = result.filter(({ functions }) => functions.some(({ ranges }) => (ranges[0]?.count ?? 0) > 0))
     return new Set(touched.flatMap(({ url }) => url.split(`${root}/`)[1] ?? []))
   }
-  return { ran, close: () => socket.close() }
+  return { ran, close }
 }
 
 const start = async () => {

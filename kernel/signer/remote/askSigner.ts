@@ -67,7 +67,7 @@ export const keyOfSpki = (der: Uint8Array): Uint8Array | undefined => {
 
 type Ask<A> = Effect.Effect<A, LedgerUnavailable, HttpClient.HttpClient>
 
-export interface RemoteKey {
+interface RemoteKey {
   /** 32 bytes. */
   readonly publicKey: Ask<Uint8Array>
   /** 64 bytes over exactly these bytes: the 32 of a hash, or a message of receipts. */

@@ -50,7 +50,7 @@ export class Segment {
   readonly documents: Documents
   readonly isReplaced: Uint8Array
   alive: number
-  /** The numbers of the lexemes in rising order, and where the holders of each begin. */
+  /** The numbers of the lexemes in rising order, and the first holder of each. */
   readonly #keys: Uint32Array
   readonly #starts: Uint32Array
   readonly holders: Uint32Array
@@ -75,7 +75,7 @@ export class Segment {
     return 11 * this.postings + 17 * ids.length + 2 * positions.length + 8 * this.#keys.length
   }
 
-  /** Where the holders of a lexeme begin and end. */
+  /** The range of a lexeme's holders. */
   rangeOf(lexeme: number): readonly [from: number, to: number] {
     let [low, high] = [0, this.#keys.length]
     while (low < high) {
@@ -167,7 +167,7 @@ export const documentsOf = (rows: ReadonlyArray<StoredDocument>, lexemes: Lexeme
   }
 }
 
-/** The documents of these segments without the replaced ones, which nothing may replace meanwhile. */
+/** The documents of these segments without the replaced ones. No document may be replaced meanwhile. */
 export function* mergedDocuments(segments: ReadonlyArray<Segment>): Generator<undefined, Documents> {
   let [count, postings, places] = [0, 0, 0]
   for (const { documents, isReplaced } of segments)

@@ -10,7 +10,7 @@ export const byteMax = 255
 const [quote, backslash, colon, comma, nine, zero] = [39, 92, 58, 44, 57, 48]
 
 /** Receives one lexeme: its weighted frequency in eighths, and its positions. The array of positions is reused. */
-export type TakeLexeme = (lexeme: string, frequency: number, positions: ReadonlyArray<number>) => void
+type TakeLexeme = (lexeme: string, frequency: number, positions: ReadonlyArray<number>) => void
 
 /** The end of a quoted lexeme, and whether it has escapes. */
 const endOf = (text: string, from: number): readonly [end: number, isEscaped: boolean] => {

@@ -112,7 +112,7 @@ const browseAll = Effect.fnUntraced(function* (facilitator: Facilitator) {
   return pages
 })
 
-/** `slower`: how many times as long the machine needs as the one for which the costs were declared. */
+/** `slower`: the machine's processor time for the same work, in units of the reference machine's. */
 const excess = (cost: RouteCost, measured: Measured, slower = 1): ReadonlyArray<string> =>
   compared.flatMap((name) => {
     const declared = cost[name] ?? 0

@@ -110,7 +110,7 @@ export class PayWorld extends Context.Service<
 >()("test/PayWorld") {
   static readonly layer = Layer.effect(PayWorld, makeWorld({}))
   /**
-   * With a ledger that closes when a transaction waits: a tool server in a process of its own may need longer for a
+   * With a ledger that closes when a transaction waits: a tool server in another process may need longer for a
    * payment than a fast ledger leaves it.
    */
   static readonly layerPatient = Layer.effect(PayWorld, makeWorld({ closeMillis: 2_000, closesOnSubmit: true }))
