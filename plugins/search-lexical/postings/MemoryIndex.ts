@@ -69,6 +69,11 @@ const follow = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, copy: Copy
   return false
 })
 
+const warnOversized = (language: string) =>
+  Effect.logWarning("search_index_too_large").pipe(
+    Effect.annotateLogs({ event: "search_index_too_large", language, bytesMax })
+  )
+
 const quoted = (lexeme: string): string => `'${lexeme.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`
 
 /** Any of a query's lexemes, as a tsquery. */
@@ -136,9 +141,7 @@ export class MemoryIndex extends Context.Service<
           // A copy that has followed many changes keeps lexemes that no document holds; a new one does not.
           if (isFitting || known !== undefined) return
           oversized = language
-          yield* Effect.logWarning("search_index_too_large").pipe(
-            Effect.annotateLogs({ event: "search_index_too_large", language, bytesMax })
-          )
+          yield* warnOversized(language)
         })
 
         /** The read under way, or a new one. */
