@@ -2,6 +2,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
+import { once } from "node:events"
 import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -178,8 +179,11 @@ layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools
       expect(body["resources"]).toHaveLength(2)
       expect((yield* Effect.promise(() => client.listTools())).tools).toHaveLength(2)
       const { _process: program } = transport as unknown as { readonly _process: ChildProcess }
+      // The client would kill a process that has not exited within two seconds.
+      const exited = once(program, "exit")
+      program.stdin!.end()
+      expect(yield* Effect.promise(() => exited)).toEqual([0, null])
       yield* Effect.promise(() => client.close())
-      // The client kills a process that has not exited.
       expect(program.signalCode).toBe(null)
       expect(errors).toEqual([])
       expect(existsSync(join(folder, "state", "database"))).toBe(false)
