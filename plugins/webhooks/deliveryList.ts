@@ -2,6 +2,17 @@
 // costs its rows, because the order is the table's own key.
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import {
+  as,
+  columns,
+  computed,
+  count,
+  moment,
+  nullable,
+  text as textColumn,
+  uuid,
+  whole
+} from "../../kernel/database/table.ts"
 import { text, time } from "../../kernel/http/wireSchema.ts"
 
 /** The filter of the list; absent members do not filter. */
@@ -48,18 +59,22 @@ export const ListedDeliveries = Schema.Struct({
   })
 }).annotate({ identifier: "WebhookDeliveries" })
 
-interface Row {
-  readonly id: bigint
-  readonly receiver: string
-  readonly type: string
-  readonly settlement: string
-  readonly eventAt: Date
-  readonly state: "due" | "delivered" | "given_up"
-  readonly attempts: number
-  readonly lastAnswer: string | null
-  readonly dueAt: Date
-  readonly endedAt: Date | null
-}
+const deliveries = columns({
+  id: whole,
+  receiver: textColumn,
+  type: textColumn,
+  settlement: uuid,
+  eventAt: computed("told_at", moment),
+  state: as<"due" | "delivered" | "given_up">(textColumn),
+  attempts: count,
+  lastAnswer: nullable(textColumn),
+  endedAt: nullable(moment),
+  dueAt: computed(
+    `greatest(due_at,
+      (select p.until from webhooks_pauses p where p.receiver = webhooks_deliveries.receiver))`,
+    moment
+  )
+})
 
 /** Maximum number of counted matches; above it the answer is “more than”. */
 const countedMax = 1_000
@@ -79,7 +94,7 @@ const conditionOf = (sql: SqlClient.SqlClient, filter: DeliveryFilter) => {
   ])
 }
 
-const shown = (row: Row): typeof ListedDelivery.Type => ({
+const shown = (row: ReturnType<typeof deliveries.decode>): typeof ListedDelivery.Type => ({
   id: row.id.toString(),
   receiver: row.receiver,
   type: row.type,
@@ -97,9 +112,7 @@ export const listDeliveries = Effect.fn("Webhooks.list")(function* (filter: Deli
   const sql = yield* SqlClient.SqlClient
   const kept = conditionOf(sql, filter)
   const behind = page.cursor === undefined ? sql`true` : sql`id < ${page.cursor}::bigint`
-  const rows = yield* sql<Row>`select id, receiver, type, settlement::text as settlement, told_at as "eventAt", state,
-      attempts, last_answer as "lastAnswer", ended_at as "endedAt", greatest(due_at,
-        (select p.until from webhooks_pauses p where p.receiver = webhooks_deliveries.receiver)) as "dueAt"
+  const rows = yield* sql`select ${sql.literal(deliveries.selected)}
     from webhooks_deliveries where ${kept} and ${behind} order by id desc limit ${page.limit + 1}`.unprepared
   const counted =
     page.cursor === undefined
@@ -114,7 +127,7 @@ export const listDeliveries = Effect.fn("Webhooks.list")(function* (filter: Deli
         order by d.receiver limit 1), step + 1
       from name where name.receiver is not null and step < ${receiversMax}
     ) select receiver from name where receiver is not null`
-  const items = rows.slice(0, page.limit)
+  const items = rows.slice(0, page.limit).map(deliveries.decode)
   const total = counted[0] === undefined ? undefined : Number(counted[0].total)
   return {
     items: items.map(shown),
