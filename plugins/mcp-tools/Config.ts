@@ -70,27 +70,23 @@ const httpSection = section("http", "The listener of the agent tools.", {
   })
 })
 
+/** The signer's environment variables. */
+export const signerVariables = {
+  seed: "TOOLS_PAYER_SECRET",
+  token: "TOOLS_SIGNER_TOKEN",
+  keystoreKey: "TOOLS_KEYSTORE_KEY"
+} as const
+
 const signerSection = section("signer", "The signer that pays for agents.", {
   mode: choice(["none", "env-secret", "external", "encrypted-key"], {
     default: "none",
     doc:
-      "none: no payment tool. env-secret: a seed in an environment variable, on stdio alone. external: an " +
-      "HTTPS signer. encrypted-key: a keystore."
-  }),
-  secret_env: text({
-    default: "TOOLS_PAYER_SECRET",
-    doc: "env-secret: environment variable with the payer's seed, S…"
+      "none: no payment tool. env-secret: a seed (S…) in TOOLS_PAYER_SECRET, on stdio alone. external: an HTTPS " +
+      "signer, with its bearer token in TOOLS_SIGNER_TOKEN. encrypted-key: a keystore, with its 32-byte key in " +
+      "TOOLS_KEYSTORE_KEY."
   }),
   external_url: text({ default: "", doc: "external: https URL of the signer, without a trailing slash." }),
-  external_token_env: text({
-    default: "TOOLS_SIGNER_TOKEN",
-    doc: "external: environment variable with a bearer token for the signer, when it needs one."
-  }),
   keystore_file: text({ default: "", doc: "encrypted-key: path of the keystore." }),
-  keystore_key_env: text({
-    default: "TOOLS_KEYSTORE_KEY",
-    doc: "encrypted-key: environment variable with the keystore's 32-byte key, hex or base64."
-  }),
   account: optionalText({
     doc:
       "The spending account (C…) that pays, if tollkeeper agent account created one for this signer's key. Absent: " +
@@ -158,11 +154,8 @@ interface NetworkCaps {
 
 interface SignerValues {
   readonly mode: "none" | "env-secret" | "external" | "encrypted-key"
-  readonly secretEnv: string
   readonly externalUrl: string
-  readonly externalTokenEnv: string
   readonly keystoreFile: string
-  readonly keystoreKeyEnv: string
   readonly account: string | undefined
 }
 
@@ -253,11 +246,8 @@ const readSigner = Effect.fnUntraced(function* (
     return yield* refuse("signer.account", "a contract account (C…) is required")
   return {
     mode: signer.mode,
-    secretEnv: signer.secret_env,
     externalUrl: signer.external_url,
-    externalTokenEnv: signer.external_token_env,
     keystoreFile: signer.keystore_file,
-    keystoreKeyEnv: signer.keystore_key_env,
     account: signer.account
   }
 })

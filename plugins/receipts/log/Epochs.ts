@@ -17,7 +17,7 @@ import { concat, rootOfRange } from "./merkle.ts"
 import { makeTakingOver } from "./takeOver.ts"
 import { type NewLeaf, Tree } from "./Tree.ts"
 
-export interface Epoch {
+interface Epoch {
   readonly epoch: number
   /** Null for the first epoch. */
   readonly name: string | null
@@ -25,7 +25,7 @@ export interface Epoch {
 }
 
 /** The last published checkpoint in this process's memory or state folder. */
-export interface Mark extends Epoch {
+interface Mark extends Epoch {
   /** In hex. */
   readonly root: string
 }

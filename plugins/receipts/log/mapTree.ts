@@ -17,7 +17,7 @@ export interface Subtree {
 }
 
 /** A subtree with the path of one of its keys, from the leaf upwards. */
-export interface Proven {
+interface Proven {
   readonly subtree: Subtree
   readonly path: ReadonlyArray<Uint8Array>
 }
@@ -40,7 +40,7 @@ export const mapKey = (sha256: Sha256, secret: Uint8Array, network: string, tran
 export const mapValue = (sha256: Sha256, salt: Uint8Array, index: number, leaf: Uint8Array): Uint8Array =>
   sha256(concat(salt, text.encode(`${index}\n`), leaf))
 
-export const bitOf = (key: Uint8Array, depth: number): number => (key[depth >> 3]! >> (7 - (depth & 7))) & 1
+const bitOf = (key: Uint8Array, depth: number): number => (key[depth >> 3]! >> (7 - (depth & 7))) & 1
 
 /** The hex digit of a key at a depth: the index of the key's subtree in the page. */
 export const digitOf = (key: Uint8Array, depth: number): number => (key[depth >> 3]! >> (4 - (depth & 4))) & 15
