@@ -69,9 +69,9 @@ export const encodeEnvelope = (envelope: Envelope): string => Base64.encode(enve
 /** Largest fee an inner transaction's field can hold. */
 const innerFeeMax = 0xffff_ffffn
 /** The network's base fee for one operation, charged once more for a fee bump, in stroops. */
-export const baseFeeStroops = 100n
+const baseFeeStroops = 100n
 
-export interface Bounds {
+interface Bounds {
   /** Last ledger that may include the transaction. */
   readonly ledgerMax: number
   /**

@@ -247,7 +247,7 @@ export const CatalogedResource = Schema.Struct({
 }).annotate({ identifier: "CatalogedResource" })
 export const CatalogedResources = cursorPageOf(CatalogedResource)
 
-export const RejectedDeclaration = Schema.Struct({
+const RejectedDeclaration = Schema.Struct({
   url: Schema.String,
   type: maybe,
   tool_name: maybe,

@@ -41,7 +41,7 @@ interface ListPage {
 }
 
 /** Maximum number of counted matches; above it the answer is “more than”. */
-export const countedMax = 1_000
+const countedMax = 1_000
 
 type Sql = SqlClient.SqlClient
 

@@ -10,7 +10,7 @@ export interface Phase {
   readonly baseFeeStroops: bigint
 }
 
-export const concat = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
+const concat = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
   const all = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
   let at = 0
   for (const part of parts) {
