@@ -13,7 +13,7 @@ import {
   text as textColumn,
   units as unitsColumn
 } from "../../kernel/database/table.ts"
-import { text, time, units } from "../../kernel/http/wireSchema.ts"
+import { cursorFields, text, time, units } from "../../kernel/http/wireSchema.ts"
 import { type KnownChannel, KnownChannels } from "../x402-batch/contract.ts"
 
 /** Channels in a report. */
@@ -41,8 +41,7 @@ export const ChannelReport = Schema.Struct({
   items: Schema.Array(ReportedChannel),
   more: Schema.Boolean.annotate({ description: "Whether there are more channels than in the report." }),
   pagination: Schema.Struct({
-    limit: Schema.Int,
-    cursor: Schema.NullOr(text("Cursor of the next page; null on the last one.")),
+    ...cursorFields,
     total: Schema.Int.annotate({ description: "Matches among the channels of the report." })
   })
 }).annotate({ identifier: "BatchChannelReport" })

@@ -13,7 +13,7 @@ import {
   uuid,
   whole
 } from "../../kernel/database/table.ts"
-import { text, time } from "../../kernel/http/wireSchema.ts"
+import { countedFields, text, time } from "../../kernel/http/wireSchema.ts"
 
 /** The filter of the list; absent members do not filter. */
 export interface DeliveryFilter {
@@ -49,14 +49,7 @@ const ListedDelivery = Schema.Struct({
 export const ListedDeliveries = Schema.Struct({
   items: Schema.Array(ListedDelivery),
   receivers: Schema.Array(text("Name of each receiver that has deliveries.")),
-  pagination: Schema.Struct({
-    limit: Schema.Int,
-    cursor: Schema.NullOr(text("Cursor of the next page; null on the last one.")),
-    total: Schema.optionalKey(
-      Schema.Int.annotate({ description: "Matches, only on the first page, counted up to a limit." })
-    ),
-    more: Schema.optionalKey(Schema.Boolean.annotate({ description: "True if there are more matches than `total`." }))
-  })
+  pagination: Schema.Struct(countedFields)
 }).annotate({ identifier: "WebhookDeliveries" })
 
 const deliveries = columns({
@@ -107,7 +100,6 @@ const shown = (row: ReturnType<typeof deliveries.decode>): typeof ListedDelivery
   ended_at: row.endedAt?.toISOString() ?? null
 })
 
-/** A page of deliveries. */
 export const listDeliveries = Effect.fn("Webhooks.list")(function* (filter: DeliveryFilter, page: DeliveryPage) {
   const sql = yield* SqlClient.SqlClient
   const kept = conditionOf(sql, filter)

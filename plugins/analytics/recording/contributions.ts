@@ -31,7 +31,6 @@ const always = "-infinity"
 const hourOf = (at: Date): string => `${at.toISOString().slice(0, 13)}:00:00Z`
 export const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
 
-/** Start of an hour or a day. */
 export const startOf = (width: "hour" | "day", at: Date): string =>
   width === "hour" ? hourOf(at) : `${dayOf(at)}T00:00:00Z`
 
