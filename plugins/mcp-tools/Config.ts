@@ -10,6 +10,8 @@ import {
   flag,
   integer,
   list,
+  type MembersOf,
+  membersOf,
   optionalText,
   origins,
   scalar,
@@ -121,22 +123,10 @@ const insecureSection = scalar(
   })
 )
 
-export interface HttpValues {
-  readonly host: string | undefined
-  readonly port: number
-  readonly apiKeysEnv: string
-  readonly allowedHosts: ReadonlyArray<string>
-  readonly allowedOrigins: ReadonlyArray<string>
-  readonly sessionsMax: number
-  readonly sessionsPerCallerMax: number
-  readonly callsPerSecond: number
-}
+export interface HttpValues extends MembersOf<typeof httpSection> {}
 
 /** Size limits of answers. */
-interface AnswerValues {
-  /** Per message. */
-  readonly stdioBytesMax: number
-  readonly httpBytesMax: number
+interface AnswerValues extends MembersOf<typeof answersSection> {
   readonly pageBytesMax: number
   /** How long pages are kept, and their total length; the oldest answer is evicted first. */
   readonly pagesMillis: number
@@ -152,12 +142,7 @@ interface NetworkCaps {
   readonly connectionsMax: number
 }
 
-interface SignerValues {
-  readonly mode: "none" | "env-secret" | "external" | "encrypted-key"
-  readonly externalUrl: string
-  readonly keystoreFile: string
-  readonly account: string | undefined
-}
+interface SignerValues extends MembersOf<typeof signerSection> {}
 
 export interface ConfigValues {
   readonly facilitatorUrl: URL
@@ -197,7 +182,6 @@ const readFacilitatorUrl = (text: string, mayBeInsecure: boolean) => {
     : Effect.succeed(url)
 }
 
-/** The enabled networks. */
 const readNetworks = Effect.fnUntraced(function* (table: Readonly<Record<string, { readonly enabled: boolean }>>) {
   const enabled = Object.entries(table).flatMap(([id, { enabled }]) => (enabled ? [id] : []))
   const known = enabled.flatMap((id) =>
@@ -244,28 +228,17 @@ const readSigner = Effect.fnUntraced(function* (
     return yield* refuse("signer.keystore_file", "a keystore is required")
   if (signer.account !== undefined && !StrKey.isValidContract(signer.account))
     return yield* refuse("signer.account", "a contract account (C…) is required")
-  return {
-    mode: signer.mode,
-    externalUrl: signer.external_url,
-    keystoreFile: signer.keystore_file,
-    account: signer.account
-  }
+  return membersOf(signer)
 })
 
 const readHttp = (http: SectionValues<typeof httpSection>): HttpValues => ({
-  host: http.host,
-  port: http.port,
-  apiKeysEnv: http.api_keys_env,
+  ...membersOf(http),
   allowedHosts: http.allowed_hosts.map((host) => host.toLowerCase()),
-  allowedOrigins: http.allowed_origins.map((origin) => origin.toLowerCase()),
-  sessionsMax: http.sessions_max,
-  sessionsPerCallerMax: http.sessions_per_caller_max,
-  callsPerSecond: http.calls_per_second
+  allowedOrigins: http.allowed_origins.map((origin) => origin.toLowerCase())
 })
 
 const readAnswers = (answers: SectionValues<typeof answersSection>): AnswerValues => ({
-  stdioBytesMax: answers.stdio_bytes_max,
-  httpBytesMax: answers.http_bytes_max,
+  ...membersOf(answers),
   pageBytesMax: Math.min(1_048_576, answers.stdio_bytes_max / 2, answers.http_bytes_max / 2),
   pagesMillis: 600_000,
   pagesLengthMax: 134_217_728
