@@ -8,7 +8,8 @@ import { Base64, Hex } from "effect/encoding"
 import type { Crypto } from "../platform/Crypto.ts"
 import { accountOf, accountText, encodeMuxed, publicKeyOf, publicKeyText } from "./Address.ts"
 import { bytesOfBase64 } from "./base64.ts"
-import { joinedBytes, readXdr, uint32Bytes } from "./readXdr.ts"
+import { joinedBytes } from "./joinBytes.ts"
+import { readXdr, uint32Bytes } from "./readXdr.ts"
 import {
   assetKind,
   conditionKind,
@@ -261,7 +262,6 @@ export const plainIn = (envelope: Envelope): Transaction | undefined =>
 export const signaturesIn = (envelope: Envelope): number =>
   envelope.type === envelopeKind.v1 ? envelope.v1.signatures.length : 0
 
-/** The fee bump of an envelope. */
 export const bumpIn = (envelope: Envelope): xdr.FeeBumpTransactionWire | undefined =>
   envelope.type === envelopeKind.feeBump ? envelope.feeBump.tx : undefined
 

@@ -87,7 +87,6 @@ export const listingQuery = (one: ListingId, url: "url" | "resource" = "url"): R
   ...(one.toolName == null || one.toolName === "" ? {} : { toolName: one.toolName })
 })
 
-/** The public page of a resource. */
 export const publicPageOf = (one: ListingId): string => `/resource?${new URLSearchParams(listingQuery(one))}`
 
 /** The public page of a recipient account. */

@@ -44,7 +44,6 @@ const envelopeOf = (
     })
   ).toXdr("base64")
 
-/** Input of a payment. */
 interface PaymentInput extends Transfer {
   readonly maxTimeoutSeconds: number
 }

@@ -140,7 +140,6 @@ export const cancelledBy = (message: JSONRPCMessage): RequestId | undefined => {
   return isId(id) ? id : undefined
 }
 
-/** The id that a message answers. */
 export const answeredBy = (message: JSONRPCMessage): RequestId | undefined =>
   isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message) ? message.id : undefined
 

@@ -1,6 +1,7 @@
 // The Merkle tree of RFC 6962 over a tiled log (C2SP tlog-tiles). A node is a complete subtree, named by its height and
 // its index at that height. The root of any range, and every proof, combines such nodes. A computation first runs to
 // list the nodes that it needs, so that few statements read them, and then runs over these nodes.
+import { joinedBytes } from "../../../kernel/stellar/joinBytes.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 
 type Sha256 = Crypto["Service"]["sha256"]
@@ -15,23 +16,13 @@ export interface Node {
   readonly index: number
 }
 
-export const concat = (...parts: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const joined = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const part of parts) {
-    joined.set(part, at)
-    at += part.length
-  }
-  return joined
-}
-
 const leafPrefix = Uint8Array.of(0)
 const nodePrefix = Uint8Array.of(1)
 
-export const leafHash = (sha256: Sha256, entry: Uint8Array): Uint8Array => sha256(concat(leafPrefix, entry))
+export const leafHash = (sha256: Sha256, entry: Uint8Array): Uint8Array => sha256(joinedBytes(leafPrefix, entry))
 
 const nodeHash = (sha256: Sha256, left: Uint8Array, right: Uint8Array): Uint8Array =>
-  sha256(concat(nodePrefix, left, right))
+  sha256(joinedBytes(nodePrefix, left, right))
 
 /** Root of a complete subtree from the hashes below it; their number is a power of two. */
 export const rootOfComplete = (sha256: Sha256, hashes: ReadonlyArray<Uint8Array>): Uint8Array => {
