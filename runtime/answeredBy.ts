@@ -27,7 +27,6 @@ export const embeddedFolder = ({ tree }: Pick<Profile, "tree">, stateFolder: str
 export const namesDatabase = (profile: Pick<Profile, "secret" | "tree">): boolean =>
   Option.isSome(profile.secret("DATABASE_URL")) || embeddedFolder(profile, "") !== undefined
 
-/** The database of a profile. */
 export const describeDatabase = (profile: Pick<Profile, "secret" | "tree">, stateFolder: string): string =>
   Option.match(profile.secret("DATABASE_URL"), {
     onSome: (url) => describeServer(Redacted.value(url)),

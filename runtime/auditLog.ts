@@ -144,7 +144,6 @@ const makeReads = Effect.gen(function* () {
     } satisfies Rows
   })
 
-  /** Settlements with several leaves. */
   const several = sql<{ id: string }>`select ${sql.literal(settlementOf)} as id from receipts_leaves
     where record is not null group by 1 having count(*) > 1`
 

@@ -1,10 +1,9 @@
 // The process's log, on stderr: plain lines on a terminal, one JSON object a line otherwise; never both. A terminal
 // shows warnings and errors, and the progress of a start; a collector of JSON gets everything from Info on, request
-// lines batched for a moment (`LineWriter.ts`). The startup banner and a serving program's refusal follow the same
+// lines batched for a moment. The startup banner and a serving program's refusal follow the same
 // rule, so that a supervisor collects JSON from the first line to the last.
 import { Cause, Console, Effect, Layer, Logger, References } from "effect"
 import process from "node:process"
-import { makeLineWriter } from "./LineWriter.ts"
 
 /** The annotation of a line that reports the progress of a start. */
 const PROGRESS = { event: "progress" } as const
@@ -37,6 +36,53 @@ const plain = Logger.make<unknown, void>(({ cause, date, fiber, logLevel, messag
 const lineOf = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   return String(error instanceof Error ? error.message : error).replace(/\s*\n\s*/g, " ")
+}
+
+/** Maximum time that a line stays buffered, in milliseconds. */
+const waitMillis = 20
+/** Capacity of the buffer, in characters. */
+const waitingMax = 32_768
+
+interface LineWriter {
+  /** `isUrgent`: written before this returns. */
+  readonly line: (text: string, isUrgent?: boolean) => void
+  readonly flush: () => void
+}
+
+interface LineWriterOptions {
+  /** Takes whole lines, each with its end. */
+  readonly write: (lines: string) => void
+  /** Calls back once, after this many milliseconds; the timer does not keep the process alive. */
+  readonly later: (flush: () => void, millis: number) => void
+}
+
+/**
+ * Buffers log lines and writes them together, because one system call per line costs a busy process more than making
+ * the line. A line waits a moment at most; an urgent one flushes immediately, with all before it. The buffer is
+ * bounded, keeps its order, and is never dropped. The process calls `flush` when it ends, on every path except SIGKILL.
+ */
+export const makeLineWriter = ({ later, write }: LineWriterOptions): LineWriter => {
+  let waiting = ""
+  let isAwaited = false
+  const flush = () => {
+    if (waiting === "") return
+    const lines = waiting
+    waiting = ""
+    write(lines)
+  }
+  return {
+    line: (text, isUrgent = false) => {
+      waiting += `${text}\n`
+      if (isUrgent || waiting.length >= waitingMax) return flush()
+      if (isAwaited) return
+      isAwaited = true
+      later(() => {
+        isAwaited = false
+        flush()
+      }, waitMillis)
+    },
+    flush
+  }
 }
 
 const writer = makeLineWriter({

@@ -24,7 +24,7 @@ const table = Uint32Array.from({ length: 256 }, (_, byte) => {
 })
 
 /** CRC-32C, as PostgreSQL has it. */
-export const crc32c = (...parts: ReadonlyArray<Uint8Array>): number => {
+const crc32c = (...parts: ReadonlyArray<Uint8Array>): number => {
   let crc = 0xffff_ffff
   for (const part of parts) for (const byte of part) crc = table[(crc ^ byte) & 0xff]! ^ (crc >>> 8)
   return (crc ^ 0xffff_ffff) >>> 0

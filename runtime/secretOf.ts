@@ -4,7 +4,7 @@ import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 
 /** A file with a secret cannot be read. Thrown, since a secret is read in many places; reported as any refusal is. */
-export class SecretUnreadable extends Schema.TaggedError<SecretUnreadable>()("SecretUnreadable", {
+class SecretUnreadable extends Schema.TaggedError<SecretUnreadable>()("SecretUnreadable", {
   message: Schema.String
 }) {}
 

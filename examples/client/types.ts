@@ -156,6 +156,7 @@ export type BatchChannelReport = {
   readonly more: boolean
   readonly pagination: {
     readonly limit: number
+    /** Cursor of the next page; null on the last one. */
     readonly cursor: string | null
     /** Matches among the channels of the report. */
     readonly total: number
@@ -835,7 +836,7 @@ export type Leaderboard = {
     readonly total: number
     /** Cursor of the next page; null on the last one. */
     readonly cursor: string | null
-    /** True if there are more than `total`. */
+    /** True if there are more matches than `total`. */
     readonly more?: boolean
   }
   readonly concentration: {
@@ -2156,6 +2157,7 @@ export type WebhookDeliveries = {
   readonly receivers: ReadonlyArray<string>
   readonly pagination: {
     readonly limit: number
+    /** Cursor of the next page; null on the last one. */
     readonly cursor: string | null
     /** Matches, only on the first page, counted up to a limit. */
     readonly total?: number
@@ -2838,7 +2840,7 @@ export interface Client {
       readonly total: number
       /** Cursor of the next page; null on the last one. */
       readonly cursor: string | null
-      /** True if there are more than `total`. */
+      /** True if there are more matches than `total`. */
       readonly more?: boolean
     }
   }>

@@ -98,7 +98,6 @@ interface Sources {
   readonly takeUp: (
     scopes: ReadonlyArray<RereadScope>
   ) => Effect.Effect<KeyChanges & { readonly refusal: SettingsRefused | undefined }>
-  /** The state of this replica at a revision. */
   readonly status: (revision: number) => Omit<ReplicaKeys, "replica">
 }
 
@@ -306,7 +305,6 @@ export const requireAll = (replicas: ReadonlyArray<RereadReplica>): Effect.Effec
   return behind.length === 0 ? Effect.void : Effect.fail(new ReplicasBehind({ message: behind.join("; ") }))
 }
 
-/** The line of each replica. */
 export const linesOf = (replicas: ReadonlyArray<RereadReplica>): ReadonlyArray<string> =>
   replicas.map(
     ({ changes, fault, replica }) => `${replica}: ${changes}${fault === undefined ? "" : `; BEHIND: ${fault}`}`

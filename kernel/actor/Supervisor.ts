@@ -7,7 +7,7 @@ import { contract, CurrentPlugin } from "../contract/Contract.ts"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 
 /** An actor was restarted `restarts` times within its window and keeps dying. */
-export class ActorGaveUp extends Schema.TaggedError<ActorGaveUp>()("ActorGaveUp", {
+class ActorGaveUp extends Schema.TaggedError<ActorGaveUp>()("ActorGaveUp", {
   actor: Schema.String,
   restarts: Schema.Int,
   cause: Schema.Defect()

@@ -15,7 +15,7 @@ import type { BudgetPrincipal, DayBounds, Reservation } from "./Reservation.ts"
 import { type AllSpent, BudgetSpendCache, fitsWithin, principalsMax } from "./BudgetSpendCache.ts"
 
 /** Rows over which a day's total is spread, for each of keyed and anonymous. */
-export const shards = 8
+const shards = 8
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 

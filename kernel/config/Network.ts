@@ -45,10 +45,9 @@ const asset = entry({
 })
 const ownKeys = {
   enabled: flag({ default: false, doc: "Whether this process serves the network. One per process." }),
-  rpc_urls: list(Schema.String, { default: [], doc: "RPC endpoints, in order of preference." }),
-  rpc_urls_env: text({
-    default: "RPC_URLS",
-    doc: "Environment variable with RPC endpoints, comma-separated, used if rpc_urls is empty: for URLs with a key."
+  rpc_urls: list(Schema.String, {
+    default: [],
+    doc: "RPC endpoints, in order of preference; if empty, those in RPC_URLS, comma-separated: for URLs with a key."
   }),
   rpc_headers_env: optionalText({
     doc: "Environment variable with headers for the endpoints, one `name: value` a line; after `@host ` for that host."
@@ -70,11 +69,9 @@ const ownKeys = {
   }),
   seeds_file: text({
     default: "",
-    doc: "File with the seeds of sponsor and channels, sealed by `tollkeeper keys seal`, instead of those variables."
-  }),
-  seeds_passphrase_env: text({
-    default: "SEEDS_PASSPHRASE",
-    doc: "Environment variable with the passphrase of seeds_file."
+    doc:
+      "File with the seeds of sponsor and channels, sealed by `tollkeeper keys seal`, instead of those variables; " +
+      "its passphrase is in SEEDS_PASSPHRASE."
   }),
   channel_count: integer({
     default: 20,
@@ -205,12 +202,12 @@ const rpcMissing = (id: NetworkId): string =>
 
 /** The ledger's endpoints and their headers, or the errors in them; an address is never quoted. */
 const readRpc = (
-  { rpc_headers_env, rpc_urls, rpc_urls_env }: OwnValues,
+  { rpc_headers_env, rpc_urls }: OwnValues,
   secret: Settings["Service"]["secret"]
 ): Pick<NetworkValues, "rpcHeaders" | "rpcUrls"> | string => {
   const textOf = (variable: string | undefined) =>
     Option.match(Option.flatMap(present(variable), secret), { onNone: () => "", onSome: Redacted.value })
-  const given = textOf(rpc_urls_env)
+  const given = textOf("RPC_URLS")
     .split(/[\s,]+/)
     .filter((url) => url !== "")
   const rpcUrls = rpc_urls.length > 0 ? rpc_urls : given
@@ -280,8 +277,8 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
         ...(values.sponsor_signer === undefined ? {} : { sponsorSigner: { ...values.sponsor_signer, ...secrets } }),
         channelSigners: values.channel_signers.map((signer) => ({ ...signer, ...secrets })),
         get sealedSeeds() {
-          const { seeds_file: file, seeds_passphrase_env: variable } = values
-          return file === "" ? undefined : { file, passphrase: settings.secret(variable) }
+          const { seeds_file: file } = values
+          return file === "" ? undefined : { file, passphrase: settings.secret("SEEDS_PASSPHRASE") }
         },
         channelCount: values.channel_count,
         channelCountMax: Math.max(values.channel_count, values.channel_count_max),

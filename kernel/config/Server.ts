@@ -1,7 +1,7 @@
 // The listen address, the hosts and origins of this facilitator, and the environment variables that hold the keys of
 // callers and operators.
 import { Context, Effect, Layer, Schema } from "effect"
-import { integer, list, optionalText, origins, scalar, section, text } from "./Setting.ts"
+import { integer, list, type MembersOf, membersOf, optionalText, origins, scalar, section, text } from "./Setting.ts"
 import { Settings } from "./Settings.ts"
 
 export const serverSection = section("server", "The facilitator's listener.", {
@@ -53,14 +53,7 @@ export const operatorKeysEnvSection = scalar(
   text({ default: "OPERATOR_API_KEYS", doc: "Environment variable with the operators' keys, comma-separated." })
 )
 
-interface ServerValues {
-  readonly host: string | undefined
-  readonly port: number
-  readonly instance: string | undefined
-  readonly trustedProxies: ReadonlyArray<string>
-  /** Lower case. */
-  readonly allowedHosts: ReadonlyArray<string>
-  readonly requestBytesMax: number
+interface ServerValues extends MembersOf<typeof serverSection> {
   readonly plugins: ReadonlyArray<string>
   readonly apiKeysEnv: string
   readonly operatorKeysEnv: string
@@ -73,12 +66,8 @@ export class Server extends Context.Service<Server, ServerValues>()("tollkeeper/
       const settings = yield* Settings
       const values = yield* settings.section(serverSection)
       return Server.of({
-        host: values.host,
-        port: values.port,
-        instance: values.instance,
-        trustedProxies: values.trusted_proxies,
+        ...membersOf(values),
         allowedHosts: values.allowed_hosts.map((host) => host.toLowerCase()),
-        requestBytesMax: values.max_request_bytes,
         plugins: yield* settings.section(pluginsSection),
         apiKeysEnv: yield* settings.section(apiKeysEnvSection),
         operatorKeysEnv: yield* settings.section(operatorKeysEnvSection)

@@ -132,3 +132,25 @@ export const section = <F extends Fields>(
 
 /** Defines a section that is a single value. */
 export const scalar = <A>(name: string, setting: Setting<A>): Section<A> => ({ name, schema: setting as any })
+
+type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S
+type MemberName<S extends string> = S extends `max_${infer Rest}`
+  ? MemberName<`${Rest}_max`>
+  : S extends `${infer Rest}_ms`
+    ? MemberName<`${Rest}_millis`>
+    : Camel<S>
+
+/** The values of a section as members: `max_json_depth` as `jsonDepthMax`, `retry_first_ms` as `retryFirstMillis`. */
+export type Members<V> = { readonly [K in keyof V & string as MemberName<K>]: V[K] }
+
+const memberName = (name: string): string =>
+  name
+    .replace(/^max_(.*)$/, "$1_max")
+    .replace(/_ms$/, "_millis")
+    .replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
+
+export const membersOf = <V extends object>(values: V): Members<V> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [memberName(name), value])) as Members<V>
+
+/** The members of a section. */
+export type MembersOf<S> = S extends Section<infer V> ? Members<V> : never

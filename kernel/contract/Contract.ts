@@ -11,7 +11,6 @@ export interface Contract<out Id extends string, out Services> {
 
 export type AnyContract = Contract<string, any>
 
-/** The services of a contract. */
 export type ServicesOf<C> = C extends Contract<string, infer Services> ? Services : never
 
 type IdentifierOf<Key> = Key extends Context.Key<infer Identifier, any> ? Identifier : never

@@ -32,7 +32,7 @@ import { type Reach, reachServer } from "./reachServer.ts"
 /** Oldest PostgreSQL that is supported: `server_version_num`. */
 const versionMin = 150_000
 /** The database did not answer a trivial query in time. */
-export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
+class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
   cause: Schema.Defect()
 }) {}
 

@@ -28,7 +28,7 @@ interface ReplicaStatus {
   readonly detail: string | undefined
 }
 
-export interface ReplicaOptions {
+interface ReplicaOptions {
   readonly url: Redacted.Redacted
   readonly lagMillisMax: number
   /** Further options of the driver. */

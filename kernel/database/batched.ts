@@ -8,7 +8,7 @@
 import { Deferred, Effect, Exit } from "effect"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 
-export interface BatchOptions<A, B, E, R> {
+interface BatchOptions<A, B, E, R> {
   /** Maximum calls of one statement. */
   readonly maxBatchSize: number
   /** Two calls of one statement may not share this key; without it any calls may be batched. */

@@ -28,6 +28,13 @@ export const count: Column<number> = { ...same("bigint"), decode: Number }
 /** Atomic units, of any size. */
 export const units: Column<bigint> = { type: "numeric", cast: "text", decode: BigInt, encode: String }
 
+/** Of double precision, such as a computed age. */
+export const float: Column<number> = same("float8")
+export const bytes: Column<Uint8Array> = same("bytea")
+
+/** A value that SQL computes, or a column of another name. */
+export const computed = <A>(expression: string, column: Column<A>): Column<A> => ({ ...column, expression })
+
 /** Narrows a column to some of its values. */
 export const as = <A>(column: Column<any>): Column<A> => column
 

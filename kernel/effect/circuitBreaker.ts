@@ -5,7 +5,7 @@
 import { Clock, Duration, Effect, Exit, Option } from "effect"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 
-export interface CircuitBreakerOptions<E> {
+interface CircuitBreakerOptions<E> {
   /** Consecutive failures after which it opens. */
   readonly failures: number
   readonly openMillis: number

@@ -62,7 +62,7 @@ const makeIsLocal =
     Option.exists(request.remoteAddress, (peer) => isLoopback(peer.replace(/^::ffff:/, "")) && !isTrusted(peer))
 
 /** A reader of reports and streams. */
-export interface Reader {
+interface Reader {
   /** The unit of the reader's rates. */
   readonly source: string
   /** The owner of the payments that it may read; undefined: the payments of all owners. */

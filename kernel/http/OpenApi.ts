@@ -7,7 +7,7 @@ import { Context, Effect, Layer, Schema, type Scope } from "effect"
 export const interfaceVersion = "0.1.0"
 
 /** A JSON Schema of dialect 2020-12. */
-export type JsonSchema = Readonly<Record<string, unknown>>
+type JsonSchema = Readonly<Record<string, unknown>>
 
 /** Named parameters; an optional key may be omitted. */
 export type Parameters = Schema.Struct<any>

@@ -10,7 +10,7 @@ import type { HttpServerRequest } from "effect/http"
 import { Crypto } from "../platform/Crypto.ts"
 import { Keys, type Role } from "./Keys.ts"
 
-export interface Session {
+interface Session {
   readonly role: Role
   /** The label of the key, or the beginning of its hash. */
   readonly principal: string

@@ -5,7 +5,7 @@ import type { HttpServerRequest } from "effect/http"
 import { RequestBytes } from "../platform/RequestBytes.ts"
 
 /** The body was refused. `status`: 413 too large, 415 compressed, 400 cut off or too slow. */
-export class BodyRefused extends Data.TaggedError("BodyRefused")<{
+class BodyRefused extends Data.TaggedError("BodyRefused")<{
   readonly status: 400 | 413 | 415
   readonly message: string
 }> {}

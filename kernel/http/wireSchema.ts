@@ -17,6 +17,19 @@ export const whole = (description: string) =>
 /** An object with any content. */
 export const anything = (description: string) => Schema.Record(Schema.String, Schema.Unknown).annotate({ description })
 
+/** The end of a page by cursor: its limit, and the cursor of the next page. */
+export const cursorFields = {
+  limit: Schema.Int,
+  cursor: Schema.NullOr(Schema.String).annotate({ description: "Cursor of the next page; null on the last one." })
+}
+
+/** The same of a list with a count. */
+export const countedFields = {
+  ...cursorFields,
+  total: Schema.optionalKey(whole("Matches, only on the first page, counted up to a limit.")),
+  more: Schema.optionalKey(Schema.Boolean.annotate({ description: "True if there are more matches than `total`." }))
+}
+
 /** An error outside the two payment operations. */
 export const ErrorBody = Schema.Struct({
   error: text("Error code."),

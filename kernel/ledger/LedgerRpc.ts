@@ -40,7 +40,7 @@ export interface LatestLedger {
 }
 
 /** A node's answer to a submission. An answer does not end a settlement (rules 3). */
-export type SendAnswer =
+type SendAnswer =
   | { readonly _tag: "Pending" }
   | { readonly _tag: "Duplicate" }
   | { readonly _tag: "TryAgainLater" }
@@ -157,7 +157,7 @@ interface LedgerReads {
 }
 
 /** A closed ledger. */
-export interface LedgerHeader {
+interface LedgerHeader {
   /** Hex. */
   readonly hash: string
   /** The ledgers before it contain no transactions. */

@@ -64,11 +64,11 @@ const beyondMovingMillis = 5_000
 const futureSecondsMax = 3_600
 
 /** Maximum lead of a ledger that continues the selected line. */
-export const reachOf = (belief: HeadState, at: number, pace: number): number =>
+const reachOf = (belief: HeadState, at: number, pace: number): number =>
   burstMax + Math.ceil((3 * Math.max(0, at - belief.advancedAt)) / (pace * 1_000))
 
 /** Whether the line is stalled, by its own close interval. */
-export const isStalled = (belief: HeadState, at: number, pace: number): boolean =>
+const isStalled = (belief: HeadState, at: number, pace: number): boolean =>
   at - belief.advancedAt > Math.max(stillMillis, stillLedgers * pace * 1_000)
 
 /** The position of an answer relative to the selected line. */

@@ -71,7 +71,7 @@ export interface SettledHook {
   readonly add: (answer: SettledAnswer) => Effect.Effect<Option.Option<unknown>>
 }
 
-export class ExtensionRefused extends Schema.TaggedError<ExtensionRefused>()("ExtensionRefused", {
+class ExtensionRefused extends Schema.TaggedError<ExtensionRefused>()("ExtensionRefused", {
   key: Schema.String
 }) {}
 

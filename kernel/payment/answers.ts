@@ -55,8 +55,7 @@ const stateText = (record: SettlementRecord): string => {
  * The hash of the transaction that made the payment. Before the settlement's end, and if no payment was seen, the hash
  * of its own transaction.
  */
-export const hashOf = ({ innerHash, transaction }: SettlementRecord): string =>
-  Option.getOrElse(transaction, () => innerHash)
+const hashOf = ({ innerHash, transaction }: SettlementRecord): string => Option.getOrElse(transaction, () => innerHash)
 
 /** The owner sent its identifier or authorization with other terms: the answer reports its outcome. */
 const conflict = (record: SettlementRecord): Refusal =>
@@ -204,7 +203,7 @@ export const answerFinal = (record: SettlementRecord, deliver: boolean): SettleA
 // be recorded, the answer names that cause, like verify's; it does not try a write to find out.
 
 /** Pure. */
-export const unavailable = (unrecordable: Option.Option<string>, payer?: string): SettleAnswer =>
+const unavailable = (unrecordable: Option.Option<string>, payer?: string): SettleAnswer =>
   Option.match(unrecordable, { onNone: () => busy(payer), onSome: (why) => busyFor(why, payer) })
 
 /** The current answer. */

@@ -17,7 +17,6 @@ export class OutboundFailed extends Schema.TaggedError<OutboundFailed>()("Outbou
  */
 export const OnBehalfOf = Context.Reference<string>("tollkeeper/platform/OnBehalfOf", { defaultValue: () => "" })
 
-/** The head of an answer. */
 export type AnswerHead = Pick<OutboundAnswer, "status" | "headers">
 
 /**

@@ -1,7 +1,7 @@
 // The process's identity and resource usage. Values that a platform does not provide are absent.
 import { Context, type Effect } from "effect"
 
-export interface ResourceUse {
+interface ResourceUse {
   /** CPU time of all threads since the start. */
   readonly cpuSeconds: number
   readonly residentBytes: number

@@ -8,7 +8,7 @@ import { type DeclaredRules, firstSegment, type RouteRules, rulesOfMounted } fro
 type Routes = Parameters<HttpRouter.HttpRouter["addAll"]>[0]
 
 /** Two owners claim the same method and path. */
-export class RouteClaimedTwice extends Schema.TaggedError<RouteClaimedTwice>()("RouteClaimedTwice", {
+class RouteClaimedTwice extends Schema.TaggedError<RouteClaimedTwice>()("RouteClaimedTwice", {
   route: Schema.String,
   owner: Schema.String,
   claimedBy: Schema.String

@@ -13,7 +13,7 @@ export class VaultRefused extends Schema.TaggedError<VaultRefused>()("VaultRefus
 
 export type Seed = Redacted.Redacted<Uint8Array>
 
-export interface Seeds {
+interface Seeds {
   /** The sponsor's seed first, then former ones; empty if the sponsor's key is remote. */
   readonly sponsors: ReadonlyArray<Seed>
   /** Channels that the operator gives; None if they are derived from the sponsor's seed. */
@@ -63,7 +63,7 @@ const readSealed = Effect.fnUntraced(function* (network: Network["Service"]) {
   if (sealed === undefined) return undefined
   const refuse = (message: string) =>
     new VaultRefused({ message: `networks.${network.id}.seeds_file (${sealed.file}): ${message}` })
-  if (Option.isNone(sealed.passphrase)) return yield* refuse("its passphrase is not set (seeds_passphrase_env)")
+  if (Option.isNone(sealed.passphrase)) return yield* refuse("its passphrase is not set (SEEDS_PASSPHRASE)")
   const files = yield* FileSystem.FileSystem
   const text = yield* Effect.mapError(files.readFileString(sealed.file), () => refuse("it cannot be read"))
   const opened = openSeeds(yield* Crypto, text, sealed.passphrase.value)

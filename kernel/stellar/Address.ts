@@ -2,7 +2,8 @@
 // call, or as a bare key; the text is the same.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { addressKind, keyKind } from "./kinds.ts"
-import { joinedBytes, readXdr, uint32Bytes } from "./readXdr.ts"
+import { joinedBytes } from "./joinBytes.ts"
+import { readXdr, uint32Bytes } from "./readXdr.ts"
 import { LruCache } from "../cache/LruCache.ts"
 
 /** Maximum number of cached texts: a payment contains each of its addresses several times, and payers return. */
@@ -21,9 +22,7 @@ const textsOf = (name: string, encode: (bytes: Uint8Array) => string): ((bytes: 
   }
 }
 
-/** The text of an account with this key. */
 export const accountTextOf = textsOf("account-texts", (key) => StrKey.encodeEd25519PublicKey(key))
-/** The text of a contract with this id. */
 export const contractTextOf = textsOf("contract-texts", (id) => StrKey.encodeContract(id))
 
 /** The account behind a source, muxed or not. */

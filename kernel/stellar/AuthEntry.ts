@@ -4,7 +4,8 @@ import { xdr } from "@stellar/stellar-sdk/base"
 import type { Crypto } from "../platform/Crypto.ts"
 import { contractAddressOf, encodeAddress } from "./Address.ts"
 import { authorizedKind, credentialsKind, preimageKind } from "./kinds.ts"
-import { bytesRead, int64Bytes, joinedBytes, readXdr, uint32Bytes } from "./readXdr.ts"
+import { joinedBytes } from "./joinBytes.ts"
+import { bytesRead, int64Bytes, readXdr, uint32Bytes } from "./readXdr.ts"
 import { bytesOf, bytesValue, entriesOf, mapValue, type Value, vecOf, vecValue } from "./Value.ts"
 
 export type AuthEntry = xdr.SorobanAuthorizationEntryWire

@@ -8,7 +8,8 @@ import { Base64, Hex } from "effect/encoding"
 import type { Crypto } from "../platform/Crypto.ts"
 import { accountOf, accountText, encodeMuxed, publicKeyOf, publicKeyText } from "./Address.ts"
 import { bytesOfBase64 } from "./base64.ts"
-import { joinedBytes, readXdr, uint32Bytes } from "./readXdr.ts"
+import { joinedBytes } from "./joinBytes.ts"
+import { readXdr, uint32Bytes } from "./readXdr.ts"
 import {
   assetKind,
   conditionKind,
@@ -69,9 +70,9 @@ export const encodeEnvelope = (envelope: Envelope): string => Base64.encode(enve
 /** Largest fee an inner transaction's field can hold. */
 const innerFeeMax = 0xffff_ffffn
 /** The network's base fee for one operation, charged once more for a fee bump, in stroops. */
-export const baseFeeStroops = 100n
+const baseFeeStroops = 100n
 
-export interface Bounds {
+interface Bounds {
   /** Last ledger that may include the transaction. */
   readonly ledgerMax: number
   /**
@@ -261,7 +262,6 @@ export const plainIn = (envelope: Envelope): Transaction | undefined =>
 export const signaturesIn = (envelope: Envelope): number =>
   envelope.type === envelopeKind.v1 ? envelope.v1.signatures.length : 0
 
-/** The fee bump of an envelope. */
 export const bumpIn = (envelope: Envelope): xdr.FeeBumpTransactionWire | undefined =>
   envelope.type === envelopeKind.feeBump ? envelope.feeBump.tx : undefined
 

@@ -8,7 +8,8 @@ import type { Crypto } from "../platform/Crypto.ts"
 import { accountOf, encodeMuxed } from "./Address.ts"
 import type { AccountSignature, Transaction } from "./Envelope.ts"
 import { envelopeKind, extensionKind } from "./kinds.ts"
-import { int64Bytes, joinedBytes, uint32Bytes } from "./readXdr.ts"
+import { joinedBytes } from "./joinBytes.ts"
+import { int64Bytes, uint32Bytes } from "./readXdr.ts"
 
 /** XDR to be signed, and the 32 bytes that its signature signs. */
 interface SigningInput {

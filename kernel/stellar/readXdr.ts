@@ -5,6 +5,7 @@
 // that are signed or compared it keeps those bytes with the value (`bytesRead`), so that we never hash re-encoded
 // bytes. Byte fields are views of the input, which must not be changed.
 import { objectSlot } from "../cache/objectSlot.ts"
+import { joinedBytes } from "./joinBytes.ts"
 
 /** The SDK's description of a type. */
 interface Schema<T> {
@@ -254,19 +255,6 @@ export const int64Bytes = (value: bigint): Uint8Array => {
   const low = Number(BigInt.asUintN(32, value))
   const high = Number(BigInt.asUintN(32, value >> 32n))
   return joinedBytes(uint32Bytes(high), uint32Bytes(low))
-}
-
-/** The bytes of several complete parts, joined. */
-export const joinedBytes = (...parts: ReadonlyArray<Uint8Array>): Uint8Array => {
-  let length = 0
-  for (const part of parts) length += part.length
-  const whole = new Uint8Array(length)
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.length
-  }
-  return whole
 }
 
 /** Default maximum nesting: the SDK's. */

@@ -2,7 +2,8 @@
 // for a vector of seven, this 0.036. Tests compare both.
 import { contractAddressOf, encodeAddress } from "./Address.ts"
 import { valueKind } from "./kinds.ts"
-import { joinedBytes, uint32Bytes } from "./readXdr.ts"
+import { joinedBytes } from "./joinBytes.ts"
+import { uint32Bytes } from "./readXdr.ts"
 
 const utf8 = new TextEncoder()
 const padding = new Uint8Array(3)

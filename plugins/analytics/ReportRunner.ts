@@ -18,7 +18,6 @@ import { Config } from "./Config.ts"
 import { ofTenant } from "./reports/ofTenant.ts"
 import { forms, type Page, readLimit, readPage, readWindow, type Window } from "./reports/parameters.ts"
 
-/** A route of a report. */
 type ReportRoute = Documented & { readonly query: Parameters }
 
 /** Names of the parameters that a route declares. */
@@ -43,7 +42,6 @@ export type Report = Effect.Effect<Option.Option<unknown>, SqlError.SqlError>
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-/** Rows of one CSV. */
 export const csvRowsMax = 10_000
 
 /** Reports that run concurrently in this process, and the queue's limit; above it requests are answered 503. */

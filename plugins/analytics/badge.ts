@@ -1,7 +1,7 @@
 // A badge as SVG: a label and a figure, in the usual shape of badges. Pure. All its text is ours, and its width is
 // estimated from its letters, because a picture does not load fonts.
 
-export interface Badge {
+interface Badge {
   readonly label: string
   readonly value: string
   readonly tone: "good" | "plain" | "bad"
@@ -38,7 +38,7 @@ export const badgeSvg = ({ label, tone, value }: Badge): string => {
 }
 
 /** The public figures of a listing that badges show. */
-export interface Listing {
+interface Listing {
   readonly ownership?: string
   readonly verification?: string
   readonly status?: string

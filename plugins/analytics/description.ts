@@ -23,10 +23,9 @@ import {
   RejectedDeclarations,
   ResourceHistory,
   ResourceUse,
-  SettlementRecord,
-  SettlementRecords,
   Timeseries
 } from "./reports/ReportWire.ts"
+import { SettlementRecord, SettlementRecords } from "./reports/SettlementRecord.ts"
 
 export const group: RouteGroup = {
   tag: "analytics",

@@ -29,7 +29,7 @@ import { batchScheme } from "./claimPayment.ts"
 import { Config } from "./Config.ts"
 
 /** An entry of `claims`, as on the wire. */
-export interface WireClaim {
+interface WireClaim {
   readonly voucher: { readonly channel: ChannelConfig; readonly maxClaimableAmount: string }
   readonly signature: string
   readonly totalClaimed: string

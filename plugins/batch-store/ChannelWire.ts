@@ -8,16 +8,16 @@ const matching = (description: string, pattern: RegExp) => text(description).che
 const address = (description: string) => matching(description, /^[GC][A-Z2-7]{55}$/u)
 const key = (description: string) => matching(description, /^G[A-Z2-7]{55}$/u)
 
-export const network = text("In either spelling.").check(Schema.isMaxLength(64))
-export const channelId = matching("The channel's id: 32 bytes, hex.", /^[0-9a-f]{64}$/u)
+const network = text("In either spelling.").check(Schema.isMaxLength(64))
+const channelId = matching("The channel's id: 32 bytes, hex.", /^[0-9a-f]{64}$/u)
 const signature = matching("An ed25519 signature: 64 bytes, hex.", /^[0-9a-f]{128}$/u)
-export const payment = matching(
+const payment = matching(
   "Random id of the request, chosen by the seller. A repeated id changes nothing.",
   /^[A-Za-z0-9_-]{16,128}$/u
 )
-export const token = matching("The token's contract.", /^C[A-Z2-7]{55}$/u)
+const token = matching("The token's contract.", /^C[A-Z2-7]{55}$/u)
 
-export const ChannelConfig = Schema.Struct({
+const ChannelConfig = Schema.Struct({
   payer: address("The payer."),
   payerAuthorizer: key("The key that signs vouchers."),
   receiver: address("The receiver."),

@@ -1,71 +1,63 @@
 // Settings of the channel store and its claimer. A seller's own policy, set over HTTP, comes before the defaults here.
 import { Context, Effect, Layer, Option, Redacted } from "effect"
-import { flag, integer, section, text } from "../../kernel/config/Setting.ts"
+import { flag, integer, section } from "../../kernel/config/Setting.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 
-/** Characters of the authorizers' secret, at least. */
+/** The variable with the secret from which each seller's authorizer key derives. */
+const secretVariable = "BATCH_AUTHORIZER_SECRET"
+/** Characters of this secret, at least. */
 const secretBytesMin = 32
 
-const batchStore = section("batch_store", "Payment channels of sellers without state, and their claims.", {
-  allow_keyless: flag({
-    default: false,
-    doc: "Serve callers without a key. They share their channels, so use this only on one machine."
-  }),
-  authorizer_secret_env: text({
-    default: "BATCH_AUTHORIZER_SECRET",
-    doc:
-      "Environment variable with a secret of 32 characters or more, from which each seller's authorizer key derives; " +
-      "if unset, nothing is claimed for sellers."
-  }),
-  claim_every_seconds: integer({
-    default: 3_600,
-    min: 1,
-    max: 2_592_000,
-    unit: "s",
-    doc: "Charges are claimed after this time if the seller has no policy."
-  }),
-  poll_seconds: integer({
-    default: 5,
-    min: 1,
-    max: 300,
-    unit: "s",
-    doc: "How often due claims are recorded, and recorded ones submitted."
-  }),
-  watch_seconds: integer({
-    default: 30,
-    min: 1,
-    max: 300,
-    unit: "s",
-    doc: "How often channels with unclaimed charges are read for withdrawals; the shortest delay is 900 s."
-  }),
-  channels_per_key_max: integer({
-    default: 20_000,
-    min: 1,
-    max: 10_000_000,
-    doc: "Channels of one key that are kept, about 2 KB each; beyond them a new channel is refused."
-  }),
-  charges_per_key_max: integer({
-    default: 1_000_000,
-    min: 1,
-    max: 1_000_000_000,
-    doc:
-      "Charges of one key that are kept, about 300 bytes each, with the newest of each channel; an hourly sweep " +
-      "deletes older ones. A deleted charge is never made again, because its voucher builds on an old total."
-  }),
-  keep_days: integer({
-    default: 30,
-    min: 1,
-    max: 3_650,
-    unit: "days",
-    doc: "How long charges are kept for repeated requests, claimed channels after their last one, and ended claims."
-  })
-})
+const batchStore = section(
+  "batch_store",
+  "Payment channels of sellers without state, and their claims, signed if BATCH_AUTHORIZER_SECRET is set.",
+  {
+    allow_keyless: flag({
+      default: false,
+      doc: "Serve callers without a key. They share their channels, so use this only on one machine."
+    }),
+    poll_seconds: integer({
+      default: 5,
+      min: 1,
+      max: 300,
+      unit: "s",
+      doc: "How often due claims are recorded, and recorded ones submitted."
+    }),
+    watch_seconds: integer({
+      default: 30,
+      min: 1,
+      max: 300,
+      unit: "s",
+      doc: "How often channels with unclaimed charges are read for withdrawals; the shortest delay is 900 s."
+    }),
+    channels_per_key_max: integer({
+      default: 20_000,
+      min: 1,
+      max: 10_000_000,
+      doc: "Channels of one key that are kept, about 2 KB each; beyond them a new channel is refused."
+    }),
+    charges_per_key_max: integer({
+      default: 1_000_000,
+      min: 1,
+      max: 1_000_000_000,
+      doc:
+        "Charges of one key that are kept, about 300 bytes each, with the newest of each channel; an hourly sweep " +
+        "deletes older ones. A deleted charge is never made again, because its voucher builds on an old total."
+    }),
+    keep_days: integer({
+      default: 30,
+      min: 1,
+      max: 3_650,
+      unit: "days",
+      doc: "How long charges are kept for repeated requests, claimed channels after their last one, and ended claims."
+    })
+  }
+)
 
-export interface ConfigValues {
+interface ConfigValues {
   /** From which each seller's authorizer key derives; None: the store signs nothing. */
   readonly authorizerSecret: Option.Option<Redacted.Redacted>
   readonly allowKeyless: boolean
-  readonly claimEverySeconds: number
   readonly pollSeconds: number
   readonly watchMillis: number
   readonly channelsMax: number
@@ -81,16 +73,15 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
     Effect.gen(function* () {
       const settings = yield* Settings
       const values = yield* settings.section(batchStore)
-      const authorizerSecret = settings.secret(values.authorizer_secret_env)
+      const authorizerSecret = settings.secret(secretVariable)
       if (Option.exists(authorizerSecret, (secret) => Redacted.value(secret).length < secretBytesMin))
         return yield* new SettingsRefused({
-          path: "batch_store.authorizer_secret_env",
-          message: `its variable has fewer than ${secretBytesMin} characters`
+          path: "batch_store",
+          message: `the variable ${secretVariable} has fewer than ${secretBytesMin} characters`
         })
       return Config.of({
         authorizerSecret,
         allowKeyless: values.allow_keyless,
-        claimEverySeconds: values.claim_every_seconds,
         pollSeconds: values.poll_seconds,
         watchMillis: values.watch_seconds * 1_000,
         channelsMax: values.channels_per_key_max,

@@ -32,7 +32,7 @@ export interface Charged {
   readonly channel: ChannelRecord | undefined
 }
 
-export interface Policy {
+interface Policy {
   readonly claimEverySeconds: number
   readonly claimAt: string | undefined
 }

@@ -5,7 +5,15 @@ import { Context, Effect, Option, Schema } from "effect"
 import { max as larger } from "effect/BigInt"
 import { SqlClient } from "effect/sql"
 import { Network } from "../../kernel/config/Network.ts"
-import { text, time, units } from "../../kernel/http/wireSchema.ts"
+import {
+  columns,
+  computed,
+  float,
+  moment,
+  text as textColumn,
+  units as unitsColumn
+} from "../../kernel/database/table.ts"
+import { cursorFields, text, time, units } from "../../kernel/http/wireSchema.ts"
 import { type KnownChannel, KnownChannels } from "../x402-batch/contract.ts"
 
 /** Channels in a report. */
@@ -33,27 +41,26 @@ export const ChannelReport = Schema.Struct({
   items: Schema.Array(ReportedChannel),
   more: Schema.Boolean.annotate({ description: "Whether there are more channels than in the report." }),
   pagination: Schema.Struct({
-    limit: Schema.Int,
-    cursor: Schema.NullOr(text("Cursor of the next page; null on the last one.")),
+    ...cursorFields,
     total: Schema.Int.annotate({ description: "Matches among the channels of the report." })
   })
 }).annotate({ identifier: "BatchChannelReport" })
 
-interface Row {
-  readonly channelId: string
-  readonly principal: string
-  readonly payer: string
-  readonly payTo: string
-  readonly asset: string
-  readonly withdrawDelay: number
-  readonly balance: string
-  readonly charged: string
-  readonly claimed: string
-  readonly lost: string
-  readonly withdrawRequestedAt: number
-  readonly openedAt: Date
-  readonly requestedAt: Date
-}
+const channels = columns({
+  channelId: textColumn,
+  principal: textColumn,
+  payer: computed("config->>'payer'", textColumn),
+  payTo: computed("receiver", textColumn),
+  asset: computed("token", textColumn),
+  withdrawDelay: { ...float, cast: "float8" },
+  balance: unitsColumn,
+  charged: unitsColumn,
+  claimed: computed("total_claimed", unitsColumn),
+  lost: unitsColumn,
+  withdrawRequestedAt: { ...float, cast: "float8" },
+  openedAt: moment,
+  requestedAt: moment
+})
 
 /** The latest moment that a Date has, ms: a seller may store any delay. */
 const momentMax = 8_640_000_000_000_000
@@ -124,13 +131,11 @@ export const pageOfChannels = (
 const readRows = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, network: string) {
   const [table] = yield* sql<{ isThere: boolean }>`select to_regclass('batch_store_channels') is not null as "isThere"`
   if (table?.isThere !== true) return []
-  return yield* sql<Row>`select channel_id as "channelId", principal, config->>'payer' as payer,
-      receiver as "payTo", token as asset, withdraw_delay::float8 as "withdrawDelay", balance::text as balance,
-      charged::text as charged, total_claimed::text as claimed, lost::text as lost,
-      withdraw_requested_at::float8 as "withdrawRequestedAt", opened_at as "openedAt", requested_at as "requestedAt"
+  const rows = yield* sql`select ${sql.literal(channels.selected)}
     from batch_store_channels where network = ${network}
     order by withdraw_requested_at = 0, withdraw_requested_at + withdraw_delay, balance - total_claimed desc, channel_id
     limit ${reportMax + 1}`
+  return rows.map(channels.decode)
 })
 
 /** Reads the report with two statements, and from this process's cache if it serves the scheme. */
@@ -150,17 +155,17 @@ export const reportChannels = Effect.gen(function* () {
   const byId = new Map(known.map((one) => [one.channelId, one]))
   const stored = rows.map((row): ReportedChannel => {
     const seen = byId.get(row.channelId)?.state
-    const claimed = larger(BigInt(row.claimed), seen?.totalClaimed ?? 0n)
+    const claimed = larger(row.claimed, seen?.totalClaimed ?? 0n)
     return {
       channel_id: row.channelId,
       principal: row.principal,
       payer: row.payer,
       pay_to: row.payTo,
       ...denomination(row.asset),
-      held: larger(0n, (seen?.balance ?? BigInt(row.balance)) - claimed).toString(),
-      charged: row.charged,
+      held: larger(0n, (seen?.balance ?? row.balance) - claimed).toString(),
+      charged: row.charged.toString(),
       claimed: claimed.toString(),
-      lost: row.lost,
+      lost: row.lost.toString(),
       opened_at: row.openedAt.toISOString(),
       last_request_at: row.requestedAt.toISOString(),
       withdrawal_ends_at: endOf(seen?.withdrawRequestedAt ?? row.withdrawRequestedAt, row.withdrawDelay)

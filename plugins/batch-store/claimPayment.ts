@@ -13,7 +13,7 @@ export const batchScheme = "batch-settlement"
 /** How long a claim's transaction may take to be in a ledger. */
 const timeoutSeconds = 60
 
-export interface Submission {
+interface Submission {
   readonly principal: string
   readonly network: NetworkId
   readonly receiver: string

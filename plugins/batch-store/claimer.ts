@@ -86,17 +86,19 @@ const makeSubmit = Effect.gen(function* () {
   })
 })
 
+/** Charges of a seller without a policy are claimed after this time. */
+const claimedAfterSeconds = 3_600
+
 /** Channels claimed by one transaction at most; fewer if the ledger's limits require it. */
 const claimsMax = 40
 
 /** Records a claim of every channel that is due. */
 const makeRecordDue = Effect.gen(function* () {
   const claims = yield* Claims
-  const { claimEverySeconds } = yield* Config
   const network = yield* Network
 
   return Effect.gen(function* () {
-    const due: Due = { network: network.id, claimEverySeconds }
+    const due: Due = { network: network.id, claimEverySeconds: claimedAfterSeconds }
     for (const group of yield* claims.due(due)) {
       while ((yield* claims.record(due, group, claimsMax)) > 0);
     }

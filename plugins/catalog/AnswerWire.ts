@@ -16,7 +16,7 @@ export const DiscoveryError = Schema.Struct({
   details: Schema.optionalKey(Schema.Array(text("One sentence for each invalid parameter.")))
 }).annotate({ identifier: "DiscoveryError" })
 
-export const DiscoveryResource = Schema.Struct({
+const DiscoveryResource = Schema.Struct({
   resource: text(
     "URL that buyers call, without query; for a dynamic route the origin and its template; the endpoint of an MCP tool."
   ),

@@ -2,7 +2,7 @@
 // what discovery shows, and how often origins are probed. The names are the specification's (S286–S295).
 import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { networkSecuritySection } from "../../kernel/config/NetworkSecurity.ts"
-import { choice, flag, integer, list, section, table } from "../../kernel/config/Setting.ts"
+import { choice, flag, integer, list, type MembersOf, membersOf, section, table } from "../../kernel/config/Setting.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 
 const indexing = section("indexing", "Which declarations become listings.", {
@@ -150,34 +150,8 @@ const security = section(
   ]
 )
 
-export interface CatalogValues {
-  readonly autoCatalog: boolean
-  readonly indexOn: "verified" | "settled"
-  readonly requireValidSchema: boolean
-  readonly staleAfterHours: number
-  readonly metadataBytesMax: number
-  readonly schemaBytesMax: number
-  readonly exampleBytesMax: number
-  readonly newResourcesPerDayMax: number
-  readonly versionsPerDayMax: number
-  /** Limit for a payer with verified payments only. */
-  readonly freeListingsPerHourMax: number
-  readonly declaredBytesPerDayMax: number
-  readonly includeStale: boolean
-  readonly includeUnverified: boolean
-  readonly cursorMinutes: number
-  /** 0 means unlimited. */
-  readonly requireHttpsOrigins: boolean
-  readonly allowLocalOrigins: boolean
-  readonly probeOrigins: boolean
-  readonly probePauseSeconds: number
-  readonly freeBytesMax: number
-  /** Pages of other catalogs; the origins that they list are probed. */
-  readonly foreignCatalogs: ReadonlyArray<string>
-  /** Requested before an origin is treated as dead. */
-  readonly canaryUrls: ReadonlyArray<string>
-  /** Recipients by the label of the key that answers for them. */
-  readonly recipients: Readonly<Record<string, ReadonlyArray<string>>>
+export interface CatalogValues
+  extends MembersOf<typeof indexing>, MembersOf<typeof discovery>, MembersOf<typeof security> {
   /** Connectable endpoint by symbolic `mcp://` identifier. */
   readonly resolvedMcpEndpoints: Readonly<Record<string, string>>
   /** First signs, all open: the value of FACILITATOR_CURSOR_SECRET, comma separated during a rotation. */
@@ -194,9 +168,6 @@ export class Config extends Context.Service<Config, CatalogValues>()("tollkeeper
     Config,
     Effect.gen(function* () {
       const settings = yield* Settings
-      const index = yield* settings.section(indexing)
-      const shown = yield* settings.section(discovery)
-      const origins = yield* settings.section(security)
       const { resolved_mcp_endpoints: resolved } = yield* settings.section(networkSecuritySection)
       for (const [name, endpoint] of Object.entries(resolved)) {
         if (!name.startsWith("mcp://") || !URL.canParse(endpoint) || !/^https?:/.test(endpoint)) {
@@ -207,28 +178,9 @@ export class Config extends Context.Service<Config, CatalogValues>()("tollkeeper
         }
       }
       return Config.of({
-        autoCatalog: index.auto_catalog,
-        indexOn: index.index_on,
-        requireValidSchema: index.require_valid_schema,
-        staleAfterHours: index.stale_after_hours,
-        metadataBytesMax: index.max_metadata_bytes,
-        schemaBytesMax: index.max_schema_bytes,
-        exampleBytesMax: index.max_example_bytes,
-        newResourcesPerDayMax: index.max_new_resources_per_day,
-        freeListingsPerHourMax: index.max_free_listings_per_hour,
-        versionsPerDayMax: index.max_versions_per_day,
-        declaredBytesPerDayMax: index.max_declared_bytes_per_day,
-        includeStale: shown.include_stale,
-        includeUnverified: shown.include_unverified,
-        cursorMinutes: shown.cursor_minutes,
-        requireHttpsOrigins: origins.require_https_origins,
-        allowLocalOrigins: origins.allow_local_origins,
-        probeOrigins: origins.probe_origins,
-        probePauseSeconds: origins.probe_pause_seconds,
-        freeBytesMax: origins.free_bytes_max,
-        foreignCatalogs: origins.foreign_catalogs,
-        canaryUrls: origins.canary_urls,
-        recipients: origins.recipients,
+        ...membersOf(yield* settings.section(indexing)),
+        ...membersOf(yield* settings.section(discovery)),
+        ...membersOf(yield* settings.section(security)),
         resolvedMcpEndpoints: resolved,
         cursorSecret: settings.secret("FACILITATOR_CURSOR_SECRET")
       })

@@ -9,7 +9,7 @@ const moment = time("UTC.")
 const maybeMoment = Schema.NullOr(moment)
 const stroops = units("Stroops.")
 
-export const Denomination = {
+const Denomination = {
   asset: text("The token's contract."),
   asset_symbol: Schema.NullOr(Schema.String),
   asset_decimals: Schema.NullOr(Schema.Int)

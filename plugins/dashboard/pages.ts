@@ -3,7 +3,7 @@
 // allows by its hash. Pure.
 import { libraries } from "./Assets.ts"
 
-export interface Page {
+interface Page {
   readonly path: string
   readonly title: string
   /** Our module that renders the page. */

@@ -17,7 +17,7 @@ import { Effect, Schema } from "effect"
 import type { LocalLedger } from "../ledger-local/contract.ts"
 
 /** The embedded ledger refuses, or plays an injected fault. */
-export class LedgerRefuses extends Schema.TaggedError<LedgerRefuses>()("LedgerRefuses", { message: Schema.String }) {}
+class LedgerRefuses extends Schema.TaggedError<LedgerRefuses>()("LedgerRefuses", { message: Schema.String }) {}
 
 export interface Terms {
   readonly asset: string

@@ -19,13 +19,13 @@ import { runScript, type ScriptRefused } from "./runScript.ts"
 import { type Secured, serve, type ServerAddress } from "./serve.ts"
 
 /** A fault that cannot be read. */
-export class FaultRefused extends Schema.TaggedError<FaultRefused>()("FaultRefused", {
+class FaultRefused extends Schema.TaggedError<FaultRefused>()("FaultRefused", {
   fault: Schema.String,
   message: Schema.String
 }) {}
 
 /** Settings that no network has. */
-export class ChoiceRefused extends Schema.TaggedError<ChoiceRefused>()("ChoiceRefused", { message: Schema.String }) {}
+class ChoiceRefused extends Schema.TaggedError<ChoiceRefused>()("ChoiceRefused", { message: Schema.String }) {}
 
 /** HTTPS was requested but is unavailable. */
 class HttpsRefused extends Schema.TaggedError<HttpsRefused>()("HttpsRefused", { message: Schema.String }) {}

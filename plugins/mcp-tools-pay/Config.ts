@@ -2,7 +2,7 @@
 // is configured in the tool server's own settings.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Schema } from "effect"
-import { amount, choice, flag, integer, list, optionalText, section, text } from "../../kernel/config/Setting.ts"
+import { amount, choice, flag, integer, list, optionalText, section } from "../../kernel/config/Setting.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 import type { Ceilings } from "./budget/Reservation.ts"
 import { type Outcome, type PolicyRule, policySection } from "./policy/policySection.ts"
@@ -15,19 +15,14 @@ const budgetSection = section(
       default: "file",
       doc:
         "Store: file is in the state folder, for all processes of one machine; postgres (DATABASE_URL) is " +
-        "shared by replicas; memory ends with the process, and is for tests."
+        "shared by replicas; memory ends with the process, and is for tests. Open payments are sealed under the " +
+        "32-byte key in TOOLS_PAYMENTS_KEY, else under one derived from the signer's seed or token."
     }),
     max_per_call: amount({ default: 1_000_000, doc: "Maximum cost of one call, atomic units." }),
     max_per_session: amount({ default: 50_000_000, doc: "Maximum cost of one session in a UTC day, atomic units." }),
     max_per_day: amount({
       default: 50_000_000,
       doc: "Maximum cost of one agent in a UTC day, over all its sessions, atomic units."
-    }),
-    payments_key_env: text({
-      default: "TOOLS_PAYMENTS_KEY",
-      doc:
-        "Environment variable with a 32-byte key, hex or base64, under which open payments are sealed in the store; " +
-        "the same for all replicas. Absent: derived from the signer's seed or token."
     }),
     replay_seconds: integer({
       default: 600,
@@ -108,7 +103,7 @@ export interface BatchPayments {
 }
 
 /** Atomic units of one asset. */
-export interface ConfigValues {
+interface ConfigValues {
   /** Undefined: no payments by `batch-settlement`. */
   readonly batch: BatchPayments | undefined
   readonly store: "memory" | "file" | "postgres"
@@ -116,7 +111,6 @@ export interface ConfigValues {
   readonly replayMillis: number
   /** How long a shared store keeps ended payments. */
   readonly keepMillis: number
-  readonly paymentsKeyEnv: string
   readonly perCall: bigint
   /** Spending limits over several calls. */
   readonly ceilings: Ceilings
@@ -171,7 +165,6 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
         store: budget.store,
         replayMillis: budget.replay_seconds * 1_000,
         keepMillis: budget.keep_days * 86_400_000,
-        paymentsKeyEnv: budget.payments_key_env,
         perCall: budget.max_per_call,
         ceilings: {
           perSession: budget.max_per_session,

@@ -10,6 +10,8 @@ import {
   flag,
   integer,
   list,
+  type MembersOf,
+  membersOf,
   optionalText,
   origins,
   scalar,
@@ -70,27 +72,23 @@ const httpSection = section("http", "The listener of the agent tools.", {
   })
 })
 
+/** The signer's environment variables. */
+export const signerVariables = {
+  seed: "TOOLS_PAYER_SECRET",
+  token: "TOOLS_SIGNER_TOKEN",
+  keystoreKey: "TOOLS_KEYSTORE_KEY"
+} as const
+
 const signerSection = section("signer", "The signer that pays for agents.", {
   mode: choice(["none", "env-secret", "external", "encrypted-key"], {
     default: "none",
     doc:
-      "none: no payment tool. env-secret: a seed in an environment variable, on stdio alone. external: an " +
-      "HTTPS signer. encrypted-key: a keystore."
-  }),
-  secret_env: text({
-    default: "TOOLS_PAYER_SECRET",
-    doc: "env-secret: environment variable with the payer's seed, S…"
+      "none: no payment tool. env-secret: a seed (S…) in TOOLS_PAYER_SECRET, on stdio alone. external: an HTTPS " +
+      "signer, with its bearer token in TOOLS_SIGNER_TOKEN. encrypted-key: a keystore, with its 32-byte key in " +
+      "TOOLS_KEYSTORE_KEY."
   }),
   external_url: text({ default: "", doc: "external: https URL of the signer, without a trailing slash." }),
-  external_token_env: text({
-    default: "TOOLS_SIGNER_TOKEN",
-    doc: "external: environment variable with a bearer token for the signer, when it needs one."
-  }),
   keystore_file: text({ default: "", doc: "encrypted-key: path of the keystore." }),
-  keystore_key_env: text({
-    default: "TOOLS_KEYSTORE_KEY",
-    doc: "encrypted-key: environment variable with the keystore's 32-byte key, hex or base64."
-  }),
   account: optionalText({
     doc:
       "The spending account (C…) that pays, if tollkeeper agent account created one for this signer's key. Absent: " +
@@ -125,22 +123,10 @@ const insecureSection = scalar(
   })
 )
 
-export interface HttpValues {
-  readonly host: string | undefined
-  readonly port: number
-  readonly apiKeysEnv: string
-  readonly allowedHosts: ReadonlyArray<string>
-  readonly allowedOrigins: ReadonlyArray<string>
-  readonly sessionsMax: number
-  readonly sessionsPerCallerMax: number
-  readonly callsPerSecond: number
-}
+export interface HttpValues extends MembersOf<typeof httpSection> {}
 
 /** Size limits of answers. */
-interface AnswerValues {
-  /** Per message. */
-  readonly stdioBytesMax: number
-  readonly httpBytesMax: number
+interface AnswerValues extends MembersOf<typeof answersSection> {
   readonly pageBytesMax: number
   /** How long pages are kept, and their total length; the oldest answer is evicted first. */
   readonly pagesMillis: number
@@ -156,15 +142,7 @@ interface NetworkCaps {
   readonly connectionsMax: number
 }
 
-interface SignerValues {
-  readonly mode: "none" | "env-secret" | "external" | "encrypted-key"
-  readonly secretEnv: string
-  readonly externalUrl: string
-  readonly externalTokenEnv: string
-  readonly keystoreFile: string
-  readonly keystoreKeyEnv: string
-  readonly account: string | undefined
-}
+interface SignerValues extends MembersOf<typeof signerSection> {}
 
 export interface ConfigValues {
   readonly facilitatorUrl: URL
@@ -204,7 +182,6 @@ const readFacilitatorUrl = (text: string, mayBeInsecure: boolean) => {
     : Effect.succeed(url)
 }
 
-/** The enabled networks. */
 const readNetworks = Effect.fnUntraced(function* (table: Readonly<Record<string, { readonly enabled: boolean }>>) {
   const enabled = Object.entries(table).flatMap(([id, { enabled }]) => (enabled ? [id] : []))
   const known = enabled.flatMap((id) =>
@@ -251,31 +228,17 @@ const readSigner = Effect.fnUntraced(function* (
     return yield* refuse("signer.keystore_file", "a keystore is required")
   if (signer.account !== undefined && !StrKey.isValidContract(signer.account))
     return yield* refuse("signer.account", "a contract account (C…) is required")
-  return {
-    mode: signer.mode,
-    secretEnv: signer.secret_env,
-    externalUrl: signer.external_url,
-    externalTokenEnv: signer.external_token_env,
-    keystoreFile: signer.keystore_file,
-    keystoreKeyEnv: signer.keystore_key_env,
-    account: signer.account
-  }
+  return membersOf(signer)
 })
 
 const readHttp = (http: SectionValues<typeof httpSection>): HttpValues => ({
-  host: http.host,
-  port: http.port,
-  apiKeysEnv: http.api_keys_env,
+  ...membersOf(http),
   allowedHosts: http.allowed_hosts.map((host) => host.toLowerCase()),
-  allowedOrigins: http.allowed_origins.map((origin) => origin.toLowerCase()),
-  sessionsMax: http.sessions_max,
-  sessionsPerCallerMax: http.sessions_per_caller_max,
-  callsPerSecond: http.calls_per_second
+  allowedOrigins: http.allowed_origins.map((origin) => origin.toLowerCase())
 })
 
 const readAnswers = (answers: SectionValues<typeof answersSection>): AnswerValues => ({
-  stdioBytesMax: answers.stdio_bytes_max,
-  httpBytesMax: answers.http_bytes_max,
+  ...membersOf(answers),
   pageBytesMax: Math.min(1_048_576, answers.stdio_bytes_max / 2, answers.http_bytes_max / 2),
   pagesMillis: 600_000,
   pagesLengthMax: 134_217_728

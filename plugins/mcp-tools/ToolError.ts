@@ -3,7 +3,7 @@
 import { Data } from "effect"
 import type { FetchRefused } from "../../kernel/http/safeFetch.ts"
 
-export const schemaVersion = 1
+const schemaVersion = 1
 
 /**
  * Every code, and whether the same call may succeed later. `SETTLEMENT_UNKNOWN`: ask again for its outcome, never pay

@@ -44,7 +44,7 @@ export interface Upstream {
 /** Maximum number of values in one JSON answer; a page of 200 resources has some 20,000. */
 const jsonValuesMax = 400_000
 
-export interface Reach {
+interface Reach {
   readonly allowLocal: boolean
   readonly allowPlain: boolean
   /** True for an address from a listing (a seller), false for an address that the operator configured. */

@@ -4,7 +4,7 @@ import { Effect, Option } from "effect"
 import { contract } from "../../kernel/contract/Contract.ts"
 import { AdmissionControl } from "./server/AdmissionControl.ts"
 import { canonicalOrigin, hostOf, isCanonicalUrl } from "./canonicalOrigin.ts"
-import { Config } from "./Config.ts"
+import { Config, signerVariables } from "./Config.ts"
 import { DiscoveryClient } from "./discovery/DiscoveryClient.ts"
 import { type CanonicalResource, identityOf } from "./discovery/DiscoveryWire.ts"
 import {
@@ -93,6 +93,7 @@ export {
   readReference,
   ReferenceInput,
   retryableError,
+  signerVariables,
   stringifiedError,
   type Tool,
   ToolError,

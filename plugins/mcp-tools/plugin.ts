@@ -7,7 +7,7 @@ import { settingsContract } from "../../kernel/config/Settings.ts"
 import { configContract } from "../../kernel/drivers.ts"
 import { define, loaded } from "../../kernel/plugin/Plugin.ts"
 import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
-import { Config, declared } from "./Config.ts"
+import { Config, declared, signerVariables } from "./Config.ts"
 
 export const plugin = define({
   id: "mcp-tools",
@@ -21,3 +21,5 @@ export const plugin = define({
 
 /** Settings of the server, for the command that configures a client for it. */
 export const readSettings = Effect.provide(Config, Config.layer)
+
+export { signerVariables }

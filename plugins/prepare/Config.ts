@@ -10,7 +10,7 @@ const prepare = section("prepare", "Prepares the bytes that a payer signs, for c
   })
 })
 
-export interface ConfigValues {
+interface ConfigValues {
   readonly isPublic: boolean
 }
 

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { type Documented, errors } from "../../kernel/http/Route.ts"
 import { anything, text, time, units, whole } from "../../kernel/http/wireSchema.ts"
 
-export const PrepareRequest = Schema.Struct({
+const PrepareRequest = Schema.Struct({
   x402Version: Schema.Literal(2),
   paymentRequirements: anything("One option of a seller's `accepts`."),
   payer: text("Account (G…) or contract (C…) that will sign."),

@@ -9,66 +9,58 @@ import { readVerifierKey } from "./log/note.ts"
 import { Server } from "../../kernel/config/Server.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 
-const receipts = section("receipts", "Signed receipts of settled payments, and the log of every outcome.", {
-  host: text({
-    default: "",
-    doc: "Public host name of receipts and log, with a port other than 443. Empty in development: localhost."
-  }),
-  secret_env: text({
-    default: "RECEIPTS_SECRET",
-    doc: "Environment variable with the seed (S…) that signs receipts, never the sponsor's; former ones after commas."
-  }),
-  log_secret_env: text({
-    default: "RECEIPTS_LOG_SECRET",
-    doc: "Environment variable with the seed (S…) that signs checkpoints; unset: derived from the receipts' seed."
-  }),
-  signer: optionalRemoteSigner,
-  log_signer: optionalRemoteSigner,
-  attestation: flag({
-    default: false,
-    doc: "Add the draft extension facilitator-attestation, which does not define Stellar's payer yet."
-  }),
-  attestation_secret_env: text({
-    default: "RECEIPTS_ATTESTATION_SECRET",
-    doc: "Environment variable with the secp256k1 key of attestations, 64 hex digits."
-  }),
-  witnesses: list(
-    entry({
-      url: text({ default: "", doc: "Prefix of the witness's add-checkpoint (C2SP tlog-witness)." }),
-      key: text({ default: "", doc: "The witness's verifier key, NAME+hex+base64." })
+const receipts = section(
+  "receipts",
+  "Signed receipts of settled payments, and the log of every outcome. Seeds (S…), former ones after commas: " +
+    "RECEIPTS_SECRET signs receipts, and is never the sponsor's; RECEIPTS_LOG_SECRET signs checkpoints.",
+  {
+    host: text({
+      default: "",
+      doc: "Public host name of receipts and log, with a port other than 443. Empty in development: localhost."
     }),
-    { default: [], doc: "Witnesses that cosign checkpoints." }
-  ),
-  copies: list(Schema.String, {
-    default: [],
-    doc: "Addresses of published copies of the log, as HOST/log is: one with more, or another tree, stops signing."
-  }),
-  anchor: flag({
-    default: false,
-    doc: "Put the hash of a checkpoint on the ledger, in the memo of a sponsor's transaction, at most once an hour."
-  }),
-  checkpoint_seconds: integer({
-    min: 1,
-    max: 43_200,
-    default: 3_600,
-    doc: "Maximum age of the newest checkpoint; an idle log signs a new one. Verifiers refuse one older than a day."
-  })
-})
+    signer: optionalRemoteSigner,
+    log_signer: optionalRemoteSigner,
+    attestation: flag({
+      default: false,
+      doc:
+        "Add the draft extension facilitator-attestation, which does not define Stellar's payer yet, signed by the " +
+        "secp256k1 key in RECEIPTS_ATTESTATION_SECRET, 64 hex digits."
+    }),
+    witnesses: list(
+      entry({
+        url: text({ default: "", doc: "Prefix of the witness's add-checkpoint (C2SP tlog-witness)." }),
+        key: text({ default: "", doc: "The witness's verifier key, NAME+hex+base64." })
+      }),
+      { default: [], doc: "Witnesses that cosign checkpoints." }
+    ),
+    copies: list(Schema.String, {
+      default: [],
+      doc: "Addresses of published copies of the log, as HOST/log is: one with more, or another tree, stops signing."
+    }),
+    anchor: flag({
+      default: false,
+      doc: "Put the hash of a checkpoint on the ledger, in the memo of a sponsor's transaction, at most once an hour."
+    }),
+    checkpoint_seconds: integer({
+      min: 1,
+      max: 43_200,
+      default: 3_600,
+      doc: "Maximum age of the newest checkpoint; an idle log signs a new one. Verifiers refuse one older than a day."
+    })
+  }
+)
 
 export const declared = [receipts]
 
-export interface ConfigValues {
+interface ConfigValues {
   /** Host as written in a URL; undefined: none is configured, so no receipts are made. */
   readonly host: string | undefined
   /** Whether a key may be generated and kept in the state folder. */
   readonly isDevelopment: boolean
-  readonly secretEnv: string
-  readonly logSecretEnv: string
   /** Remote signers of receipts and of checkpoints; the seeds are then former keys. */
   readonly signer: RemoteSignerValues | undefined
   readonly logSigner: RemoteSignerValues | undefined
-  /** Undefined: no attestations. */
-  readonly attestationSecretEnv: string | undefined
+  readonly isAttested: boolean
   readonly witnesses: ReadonlyArray<{ readonly url: string; readonly key: string }>
   /** Addresses of published copies of the log. */
   readonly copies: ReadonlyArray<string>
@@ -113,11 +105,9 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
       return Config.of({
         host: values.host !== "" ? values.host : developmentAutoFund ? local : undefined,
         isDevelopment: developmentAutoFund,
-        secretEnv: values.secret_env,
-        logSecretEnv: values.log_secret_env,
         signer: values.signer && { ...values.signer, secret: settings.secret },
         logSigner: values.log_signer && { ...values.log_signer, secret: settings.secret },
-        attestationSecretEnv: values.attestation ? values.attestation_secret_env : undefined,
+        isAttested: values.attestation,
         witnesses: values.witnesses,
         copies: values.copies,
         isAnchored: values.anchor,

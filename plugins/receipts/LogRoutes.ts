@@ -6,7 +6,8 @@ import { json, temporarilyUnavailable } from "../../kernel/http/httpMiddleware.t
 import { addRoutes, route } from "../../kernel/http/Route.ts"
 import * as routes from "./description.ts"
 import { Checkpoints } from "./log/Checkpoints.ts"
-import { concat, tileWidth } from "./log/merkle.ts"
+import { joinedBytes } from "../../kernel/stellar/joinBytes.ts"
+import { tileWidth } from "./log/merkle.ts"
 import { Tree } from "./log/Tree.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -44,7 +45,7 @@ export const readTilePath = (path: string): TilePath | undefined => {
 
 /** A bundle of entries, each preceded by its length. */
 const bundleOf = (entries: ReadonlyArray<Uint8Array>): Uint8Array =>
-  concat(...entries.flatMap((entry) => [Uint8Array.of(entry.length >> 8, entry.length & 0xff), entry]))
+  joinedBytes(...entries.flatMap((entry) => [Uint8Array.of(entry.length >> 8, entry.length & 0xff), entry]))
 
 /** Parameters in a path. */
 type Params = Readonly<Record<string, string | undefined>>
@@ -83,7 +84,7 @@ export const addLogRoutes = Effect.gen(function* () {
     const found =
       level === "entries" ? yield* tree.entries(epoch, from, to) : yield* tree.hashes(epoch, level, from, to)
     if (found.length < to - from) return unknown
-    const bytes = level === "entries" ? bundleOf(found) : concat(...found)
+    const bytes = level === "entries" ? bundleOf(found) : joinedBytes(...found)
     return HttpServerResponse.uint8Array(bytes, { contentType: "application/octet-stream", headers: forever })
   })
 

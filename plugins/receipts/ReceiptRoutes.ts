@@ -201,7 +201,7 @@ const spans = (history: ReadonlyArray<KeyOfHistory>): ReadonlyArray<KeyOfHistory
  * The DID document of a host: every key that ever signed, with its times in seconds, and the time from which each
  * checkpoint has the root of the payment map.
  */
-export const didDocument = (
+const didDocument = (
   host: string,
   all: ReadonlyArray<KeyOfHistory>,
   mapSince?: number,

@@ -59,7 +59,7 @@ const leftToOthers = ({ kid, validUntil }: KeyInForce, at: number) =>
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
 /** Key of a stored receipt. */
-export interface Place {
+interface Place {
   readonly network: string
   /** 64 hex. */
   readonly transaction: string
@@ -94,13 +94,13 @@ export class Receipts extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const crypto = yield* Crypto
       const keys = yield* ReceiptKeys
-      const { attestationSecretEnv, host } = yield* Config
+      const { host, isAttested } = yield* Config
       const did = didOf(host ?? "")
       const kept = new LruCache<string, Receipt>({ name: "receipts", capacity: keptMax })
       const readInTime = makeReadInTime(sql)
 
       const attest = (claims: ReceiptClaims, at: number) => {
-        const key = attestationSecretEnv === undefined ? undefined : keys.inForce("attestation", at)
+        const key = isAttested ? keys.inForce("attestation", at) : undefined
         if (key?.sign === undefined) return Effect.undefined
         const { publicKey, sign } = key
         return Effect.map(makeAttestation(crypto, claims, { publicKey, sign }), canonicalJson)

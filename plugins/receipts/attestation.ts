@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { Hex } from "effect/encoding"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { Attestation, AttestationPayload, ReceiptClaims } from "./contract.ts"
-import { concat } from "./log/merkle.ts"
+import { joinedBytes } from "../../kernel/stellar/joinBytes.ts"
 
 type Keccak = Pick<Crypto["Service"], "keccak256">
 
@@ -38,11 +38,11 @@ const uint256 = (value: bigint): Uint8Array => {
 /** The digest that is signed: keccak256 of 0x1901, the domain's hash and the payload's hash. */
 export const attestationDigest = ({ keccak256 }: Keccak, payload: AttestationPayload): Uint8Array => {
   const string = (value: string) => keccak256(text.encode(value))
-  const domain = keccak256(concat(string(domainText), string("x402 receipt"), string("1"), uint256(1n)))
+  const domain = keccak256(joinedBytes(string(domainText), string("x402 receipt"), string("1"), uint256(1n)))
   const words = members.map(([type, name]) =>
     type === "string" ? string(String(payload[name])) : uint256(BigInt(payload[name]))
   )
-  return keccak256(concat(Uint8Array.of(0x19, 0x01), domain, keccak256(concat(string(typeText), ...words))))
+  return keccak256(joinedBytes(Uint8Array.of(0x19, 0x01), domain, keccak256(joinedBytes(string(typeText), ...words))))
 }
 
 /** The EIP-55 address of an uncompressed public key. */

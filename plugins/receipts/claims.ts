@@ -11,7 +11,7 @@ import type { ReceiptClaims, ReceiptHeader } from "./contract.ts"
 type Hashing = Pick<Crypto["Service"], "sha256">
 
 /** Maximum characters of a resource's URL in a receipt; a longer URL is replaced by its hash. */
-export const resourceLengthMax = 256
+const resourceLengthMax = 256
 
 const text = new TextEncoder()
 

@@ -22,6 +22,7 @@ import type { SettlementRecord } from "../../kernel/settlement/store/Settlements
 import { Config, declared } from "./Config.ts"
 import { attestationKey, receiptKey } from "./contract.ts"
 import { ReceiptKeys } from "./keys/ReceiptKeys.ts"
+import { secretVariable } from "./keys/readSecrets.ts"
 import { Anchors } from "./log/Anchors.ts"
 import { Checkpoints } from "./log/Checkpoints.ts"
 import { Epochs } from "./log/Epochs.ts"
@@ -44,12 +45,12 @@ const answerOf =
 const addToAnswers = Effect.gen(function* () {
   const extensions = yield* Extensions
   const answer = answerOf(yield* Receipts)
-  const { attestationSecretEnv } = yield* Config
+  const { isAttested } = yield* Config
   yield* extensions.onSettledAnswer({
     key: receiptKey,
     add: ({ record }) => Effect.map(answer(record), Option.map(receiptExtension))
   })
-  if (attestationSecretEnv === undefined) return
+  if (!isAttested) return
   yield* extensions.onSettledAnswer({
     key: attestationKey,
     add: ({ record }) => Effect.map(answer(record), Option.flatMap(attestationExtension))
@@ -59,10 +60,10 @@ const addToAnswers = Effect.gen(function* () {
 const started = Layer.effectDiscard(
   Effect.gen(function* () {
     const { inForce, isEnabled } = yield* ReceiptKeys
-    const { host, secretEnv } = yield* Config
+    const { host } = yield* Config
     const health = yield* Health
     const { fork } = yield* Checkpoints
-    const detail = host === undefined ? "receipts.host is not set" : `${secretEnv} is not set`
+    const detail = host === undefined ? "receipts.host is not set" : `${secretVariable} is not set`
     const report = Effect.map(Clock.currentTimeMillis, (now): HealthReport => {
       if (!isEnabled) return { state: "disabled", detail }
       const shown = fork()

@@ -90,7 +90,6 @@ export const foreignIn = (spoken: string): ReadonlyArray<Foreign> =>
 export const isSmall = (word: string, spoken: ReadonlyArray<Foreign>): boolean =>
   spoken.some(({ smallWords }) => smallWords.has(word) || /^\p{Script=Latin}$/u.test(word))
 
-/** A lexeme without its mark. */
 export const withoutMark = (lexeme: string): string => {
   const at = lexeme.indexOf(languageMark)
   return at === -1 ? lexeme : lexeme.slice(0, at)

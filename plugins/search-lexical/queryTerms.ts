@@ -15,7 +15,7 @@ import { evidenceOf } from "./evidence.ts"
 
 /** A weighted term: a lexeme, or the substitutes for a mistyped or partial word, with near-synonyms. */
 export type Term = ScoredTerm
-export type SimilarTerm = NonNullable<Term["alike"]>
+type SimilarTerm = NonNullable<Term["alike"]>
 
 /** A word's lexeme, and its lexemes in the languages of listings. */
 export const lexemesOf = ({ foreign = [], lexeme }: Pick<Counted, "foreign" | "lexeme">): ReadonlyArray<string> => [

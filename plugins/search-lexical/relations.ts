@@ -3,7 +3,7 @@
 import { relationTable } from "./relationTable.ts"
 import { isSmallEnglish, wordsOf } from "./words.ts"
 
-export interface Relation {
+interface Relation {
   /** Words of the query, in its split form. */
   readonly covers: ReadonlyArray<string>
   readonly about: ReadonlyArray<string>

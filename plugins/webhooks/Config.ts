@@ -73,7 +73,7 @@ export const receiverNamed = (
 
 const refuse = (path: string, message: string) => new SettingsRefused({ path: `webhooks.receivers.${path}`, message })
 
-export interface ConfigValues {
+interface ConfigValues {
   readonly receivers: ReadonlyArray<Receiver>
   readonly allowLocal: boolean
   readonly timeoutMillis: number

@@ -12,7 +12,6 @@ import { type DeliveryFilter, type DeliveryPage, ListedDeliveries, listDeliverie
 
 const pageDefault = 50
 const pageMax = 200
-/** Rows of one CSV. */
 const csvRowsMax = 10_000
 
 const instant = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?Z)?$/u

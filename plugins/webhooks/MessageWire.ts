@@ -11,7 +11,7 @@ import type { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
 import type { Secrets } from "./SigningSecrets.ts"
 
-export interface Message {
+interface Message {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
 }

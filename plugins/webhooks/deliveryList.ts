@@ -2,7 +2,18 @@
 // costs its rows, because the order is the table's own key.
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { text, time } from "../../kernel/http/wireSchema.ts"
+import {
+  as,
+  columns,
+  computed,
+  count,
+  moment,
+  nullable,
+  text as textColumn,
+  uuid,
+  whole
+} from "../../kernel/database/table.ts"
+import { countedFields, text, time } from "../../kernel/http/wireSchema.ts"
 
 /** The filter of the list; absent members do not filter. */
 export interface DeliveryFilter {
@@ -38,28 +49,25 @@ const ListedDelivery = Schema.Struct({
 export const ListedDeliveries = Schema.Struct({
   items: Schema.Array(ListedDelivery),
   receivers: Schema.Array(text("Name of each receiver that has deliveries.")),
-  pagination: Schema.Struct({
-    limit: Schema.Int,
-    cursor: Schema.NullOr(text("Cursor of the next page; null on the last one.")),
-    total: Schema.optionalKey(
-      Schema.Int.annotate({ description: "Matches, only on the first page, counted up to a limit." })
-    ),
-    more: Schema.optionalKey(Schema.Boolean.annotate({ description: "True if there are more matches than `total`." }))
-  })
+  pagination: Schema.Struct(countedFields)
 }).annotate({ identifier: "WebhookDeliveries" })
 
-interface Row {
-  readonly id: bigint
-  readonly receiver: string
-  readonly type: string
-  readonly settlement: string
-  readonly eventAt: Date
-  readonly state: "due" | "delivered" | "given_up"
-  readonly attempts: number
-  readonly lastAnswer: string | null
-  readonly dueAt: Date
-  readonly endedAt: Date | null
-}
+const deliveries = columns({
+  id: whole,
+  receiver: textColumn,
+  type: textColumn,
+  settlement: uuid,
+  eventAt: computed("told_at", moment),
+  state: as<"due" | "delivered" | "given_up">(textColumn),
+  attempts: count,
+  lastAnswer: nullable(textColumn),
+  endedAt: nullable(moment),
+  dueAt: computed(
+    `greatest(due_at,
+      (select p.until from webhooks_pauses p where p.receiver = webhooks_deliveries.receiver))`,
+    moment
+  )
+})
 
 /** Maximum number of counted matches; above it the answer is “more than”. */
 const countedMax = 1_000
@@ -79,7 +87,7 @@ const conditionOf = (sql: SqlClient.SqlClient, filter: DeliveryFilter) => {
   ])
 }
 
-const shown = (row: Row): typeof ListedDelivery.Type => ({
+const shown = (row: ReturnType<typeof deliveries.decode>): typeof ListedDelivery.Type => ({
   id: row.id.toString(),
   receiver: row.receiver,
   type: row.type,
@@ -92,14 +100,11 @@ const shown = (row: Row): typeof ListedDelivery.Type => ({
   ended_at: row.endedAt?.toISOString() ?? null
 })
 
-/** A page of deliveries. */
 export const listDeliveries = Effect.fn("Webhooks.list")(function* (filter: DeliveryFilter, page: DeliveryPage) {
   const sql = yield* SqlClient.SqlClient
   const kept = conditionOf(sql, filter)
   const behind = page.cursor === undefined ? sql`true` : sql`id < ${page.cursor}::bigint`
-  const rows = yield* sql<Row>`select id, receiver, type, settlement::text as settlement, told_at as "eventAt", state,
-      attempts, last_answer as "lastAnswer", ended_at as "endedAt", greatest(due_at,
-        (select p.until from webhooks_pauses p where p.receiver = webhooks_deliveries.receiver)) as "dueAt"
+  const rows = yield* sql`select ${sql.literal(deliveries.selected)}
     from webhooks_deliveries where ${kept} and ${behind} order by id desc limit ${page.limit + 1}`.unprepared
   const counted =
     page.cursor === undefined
@@ -114,7 +119,7 @@ export const listDeliveries = Effect.fn("Webhooks.list")(function* (filter: Deli
         order by d.receiver limit 1), step + 1
       from name where name.receiver is not null and step < ${receiversMax}
     ) select receiver from name where receiver is not null`
-  const items = rows.slice(0, page.limit)
+  const items = rows.slice(0, page.limit).map(deliveries.decode)
   const total = counted[0] === undefined ? undefined : Number(counted[0].total)
   return {
     items: items.map(shown),

@@ -72,7 +72,6 @@ interface WithdrawPayload {
   readonly sent: SentCall
 }
 
-/** Payloads that the ledger settles. */
 export type LedgerPayload = DepositPayload | ClaimPayload | SettlePayload | RefundPayload | WithdrawPayload
 export type BatchPayload = VoucherPayload | LedgerPayload
 

@@ -8,7 +8,7 @@ import { Result } from "effect"
 import { Hex } from "effect/encoding"
 import { objectSlot } from "../../kernel/cache/objectSlot.ts"
 import { accountTextOf } from "../../kernel/stellar/Address.ts"
-import { joinedBytes } from "../../kernel/stellar/readXdr.ts"
+import { joinedBytes } from "../../kernel/stellar/joinBytes.ts"
 import {
   addressOf,
   addressValue,

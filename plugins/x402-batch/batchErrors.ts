@@ -35,7 +35,7 @@ const names = new Map<number, BatchErrorName>(
 )
 
 /** An error of the batch contract. `entry`: index of the claim's entry, from zero. */
-export interface BatchError {
+interface BatchError {
   readonly name: BatchErrorName
   readonly entry: number | undefined
 }

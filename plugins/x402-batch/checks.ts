@@ -109,7 +109,7 @@ interface CallSubject {
 }
 
 /** Ledgers that must remain for a transaction to be built, sent and included. */
-export const ledgersLeftMin = 2
+const ledgersLeftMin = 2
 
 export const checkExpiry = (expiresLedger: number, latestLedger: number): CheckError =>
   expiresLedger < latestLedger + ledgersLeftMin

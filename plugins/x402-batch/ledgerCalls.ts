@@ -125,7 +125,7 @@ export const partiesOf = (
 }
 
 /** A payload's identity at a ledger. Undefined for a sweep, because only the ledger can identify it. */
-export const keyOf = (at: BatchContract, payload: BatchPayload, sequence: number): string | undefined => {
+const keyOf = (at: BatchContract, payload: BatchPayload, sequence: number): string | undefined => {
   const stretch = Math.floor(sequence / stretchLedgers)
   switch (payload._tag) {
     case "Deposit":

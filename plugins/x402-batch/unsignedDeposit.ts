@@ -77,11 +77,7 @@ const askedFor = (
 }
 
 /** The layout of a deposit into a channel. */
-export const unsignedDeposit = (
-  at: BatchContract,
-  { amount, config, voucher }: Asked,
-  order: UnsignedOrder
-): Unsigned => {
+const unsignedDeposit = (at: BatchContract, { amount, config, voucher }: Asked, order: UnsignedOrder): Unsigned => {
   const { channelId, maxClaimableAmount } = voucher
   const invoked = callOf(at.address, batchFunctions.deposit, depositArgs(config.payer, config, amount))
   const below = callOf(config.token, "transfer", depositTransferArgs(config.payer, at.address, amount))

@@ -46,7 +46,7 @@ export interface Check {
 }
 
 /** Ledgers that must remain for a transaction to be built, sent and included. */
-export const ledgersLeftMin = 2
+const ledgersLeftMin = 2
 
 /** Capacity of the cache of payers' forms: payers come back. */
 const payersMax = 4_096

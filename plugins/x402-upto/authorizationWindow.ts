@@ -5,7 +5,7 @@ import type { CheckError } from "./refusals.ts"
 import type { SettleArgs, SettleCall } from "./UptoWire.ts"
 
 /** Ledgers that must remain for a transaction to be built, sent and included. */
-export const ledgersLeftMin = 2
+const ledgersLeftMin = 2
 
 /**
  * The first ledger for which an authorization is valid. A window in seconds begins with the first ledger that closes in

@@ -32,7 +32,7 @@ import {
 } from "./UptoWire.ts"
 
 /** Whether a payment is verified before the seller's work, against its maximum, or after it, with the actual amount. */
-export type Stage = "verify" | "settle"
+type Stage = "verify" | "settle"
 
 export interface Subject {
   readonly stage: Stage
@@ -53,7 +53,7 @@ export interface Subject {
   readonly crypto: Crypto["Service"]
 }
 
-export interface Check {
+interface Check {
   readonly name: string
   readonly find: (subject: Subject, call: SettleCall, args: SettleArgs) => CheckError
 }

@@ -104,7 +104,7 @@ export const stateless: Profile = {
   stated: undefined
 }
 
-export const stateful: Profile = {
+const stateful: Profile = {
   name: "stateful-nonce",
   wasmHash: draftWasm.stateful.hash,
   functionName: "settle_upto",
@@ -133,7 +133,7 @@ export const stateful: Profile = {
   }
 }
 
-export const seven: Profile = {
+const seven: Profile = {
   name: "seven-arguments",
   wasmHash: draftWasm.seven.hash,
   functionName: "settle",
@@ -153,7 +153,7 @@ export const seven: Profile = {
 /** The profiles that a network's settings may offer in addition to ours. */
 export const drafts: ReadonlyArray<Profile> = [stateless, stateful, seven]
 
-export const profiles: ReadonlyArray<Profile> = [tollkeeper, ...drafts]
+const profiles: ReadonlyArray<Profile> = [tollkeeper, ...drafts]
 
 /** A settlement contract of this network with its profile. */
 export interface OfferedContract {

@@ -123,7 +123,7 @@ export const answer = (json: boolean, value: unknown, lines: ReadonlyArray<strin
   Console.log(json ? JSON.stringify(value, plainOf) : lines.join("\n"))
 
 /** No process has ever been started with this folder or database. */
-export class NeverStarted extends Schema.TaggedError<NeverStarted>()("NeverStarted", { message: Schema.String }) {}
+class NeverStarted extends Schema.TaggedError<NeverStarted>()("NeverStarted", { message: Schema.String }) {}
 
 /** Loads the target's profile, after stderr shows where the answer comes from. */
 const announced = (place: CommandTarget) =>

@@ -4,7 +4,7 @@ import { Effect, Option } from "effect"
 import { resolve } from "node:path"
 import process from "node:process"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
-import { readSettings } from "../../plugins/mcp-tools/plugin.ts"
+import { readSettings, signerVariables } from "../../plugins/mcp-tools/plugin.ts"
 import { declaredSettings } from "../App.ts"
 import { type ClientForm, clientConfig, type Reached } from "../clientConfig.ts"
 import { entry } from "../layout.ts"
@@ -29,9 +29,9 @@ const secretsOf = ({ signer }: ConfigValues, { secret, tree }: Profile): Readonl
   const budget = tree["budget"] as { readonly store?: unknown } | undefined
   const isSet = (name: string) => Option.isSome(secret(name))
   return [
-    ...(signer.mode === "env-secret" ? [signer.secretEnv] : []),
-    ...(signer.mode === "encrypted-key" ? [signer.keystoreKeyEnv] : []),
-    ...(signer.mode === "external" && isSet(signer.externalTokenEnv) ? [signer.externalTokenEnv] : []),
+    ...(signer.mode === "env-secret" ? [signerVariables.seed] : []),
+    ...(signer.mode === "encrypted-key" ? [signerVariables.keystoreKey] : []),
+    ...(signer.mode === "external" && isSet(signerVariables.token) ? [signerVariables.token] : []),
     ...(budget?.store === "postgres" ? ["DATABASE_URL"] : [])
   ]
 }

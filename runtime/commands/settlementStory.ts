@@ -17,7 +17,7 @@ export interface Surroundings {
   readonly now: Date
 }
 
-export interface Step {
+interface Step {
   readonly step: "payment" | "verify" | "lease" | "record" | "attempt" | "outcome" | "answer" | "open" | "operator"
   readonly says: string
 }

@@ -26,7 +26,7 @@ const busyAfter = 300
 /** How long an unused connection may still send a request, once the server stops. */
 const silentMillis = 1_500
 
-export interface HttpServer {
+interface HttpServer {
   readonly server: Server
   /** From now on each response, also of pending requests, is the last of its connection. */
   readonly stopping: () => void

@@ -2,7 +2,7 @@
 // attacks that a stranger can show over HTTP; each of the others names the reason why it is skipped. A case without a
 // row here, and a row without either cases or a reason, fails `test/runtime/redteam.test.ts`.
 
-export interface Attack {
+interface Attack {
   readonly number: number
   readonly title: string
   readonly why: string

@@ -23,7 +23,7 @@ export const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
 type TransactionFields = ConstructorParameters<typeof xdr.Transaction>[0]
 
 /** Context for a change to the authorization entries. */
-interface AuthorizationContext {
+export interface AuthorizationContext {
   readonly payer: Payer
   readonly call: xdr.InvokeContractArgs
   readonly nonce: bigint

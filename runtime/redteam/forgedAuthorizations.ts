@@ -1,8 +1,8 @@
 // Payments whose authorization is forged: the facilitator's own accounts as a party; authorizations that are missing,
 // foreign, nested or doubled; signatures that a lax verifier accepts (attacks 1 to 11, 63 and 64).
-import { Networks, StrKey, xdr } from "@stellar/stellar-sdk"
+import { type Keypair, Networks, StrKey, xdr } from "@stellar/stellar-sdk"
 import { callOf, invocationOf, signatureMap, signAuthorization } from "./authorization.ts"
-import { testnetUsdc } from "./buyer.ts"
+import { type AuthorizationContext, testnetUsdc } from "./buyer.ts"
 import { address, type Crafted, exact, i128, price } from "./crafted.ts"
 
 /** Encodings of points of order 1, 2 and 4. */
@@ -103,6 +103,10 @@ const hiddenParties = (role: "sponsor" | "channel"): ReadonlyArray<Crafted> => [
   }
 ]
 
+/** Another authorization of the same call, signed by this account. */
+const another = (payer: Keypair, { call, expirationLedger, networkPassphrase }: AuthorizationContext) =>
+  signAuthorization({ payer, invocation: invocationOf(call), nonce: 9n, expirationLedger, networkPassphrase })
+
 export const forgedAuthorizations: ReadonlyArray<Crafted> = [
   ...(["sponsor", "channel"] as const).flatMap((role) => [...forgedParties(role), ...hiddenParties(role)]),
   { attack: 5, name: "source-account credentials of the buyer", tamper: () => ({ credentials: "sourceAccount" }) },
@@ -173,32 +177,14 @@ export const forgedAuthorizations: ReadonlyArray<Crafted> = [
     attack: 11,
     name: "a second authorization of the buyer",
     tamper: ({ buyer }) => ({
-      authEntries: (entries, { call, expirationLedger, networkPassphrase }) => [
-        ...entries,
-        signAuthorization({
-          payer: buyer,
-          invocation: invocationOf(call),
-          nonce: 9n,
-          expirationLedger,
-          networkPassphrase
-        })
-      ]
+      authEntries: (entries, signed) => [...entries, another(buyer, signed)]
     })
   },
   {
     attack: 10,
     name: "an authorization of a stranger beside the buyer's",
     tamper: ({ thief }) => ({
-      authEntries: (entries, { call, expirationLedger, networkPassphrase }) => [
-        ...entries,
-        signAuthorization({
-          payer: thief,
-          invocation: invocationOf(call),
-          nonce: 9n,
-          expirationLedger,
-          networkPassphrase
-        })
-      ]
+      authEntries: (entries, signed) => [...entries, another(thief, signed)]
     })
   },
   {

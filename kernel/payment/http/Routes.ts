@@ -34,7 +34,7 @@ import type { Payment } from "../Payment.ts"
 import { coreReasons, isRefusal, type Refusal, refusal } from "../Refusal.ts"
 import { isUntimedFor, Schemes } from "../Scheme.ts"
 import { makeDeliverSuccess } from "./deliverSuccess.ts"
-import { lookupSettlements } from "./lookupSettlements.ts"
+import { lookupSettlements } from "./settlementState.ts"
 import { encodeSupported } from "./supported.ts"
 import { explainReasons } from "../reasons.ts"
 import {

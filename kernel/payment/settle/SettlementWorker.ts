@@ -33,7 +33,6 @@ export class SettlementFollower extends Context.Service<
   )
 }
 
-/** The worker's report. */
 export type WorkerReport =
   | { readonly _tag: "Recorded"; readonly id: string; readonly innerHash: string }
   | { readonly _tag: "Answer"; readonly answer: SettleAnswer }

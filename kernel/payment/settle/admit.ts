@@ -12,7 +12,7 @@ import { Sponsor } from "../../settlement/sponsor/Sponsor.ts"
 import type { Payment } from "../Payment.ts"
 import type { Scheme, Stage } from "../Scheme.ts"
 
-export interface Admitted {
+interface Admitted {
   readonly _tag: "Admitted"
   readonly ticket: QueueTicket
   /** Hands the place to the work: the end of the Scope no longer releases it. */

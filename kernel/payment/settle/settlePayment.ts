@@ -49,7 +49,6 @@ export const makeSettlePayment = Effect.gen(function* () {
     return adopted?._tag === "Ours" ? busy() : refuse(unadopted(refused, adopted))
   })
 
-  /** The answer to the work's report. */
   const answerReport = Effect.fnUntraced(function* (request: SettleRequest, payer: string, started: WorkerReport) {
     switch (started._tag) {
       case "Recorded":

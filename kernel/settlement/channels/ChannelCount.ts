@@ -13,7 +13,6 @@ export class ChannelCount extends Context.Service<
     readonly known: () => number
     /** Applies the number that an operator requested, if any; returns the number in effect. */
     readonly heed: (requested: number | null | undefined) => number
-    /** Reads the number. */
     readonly read: Effect.Effect<number, SqlError.SqlError>
   }
 >()("tollkeeper/settlement/channels/ChannelCount") {

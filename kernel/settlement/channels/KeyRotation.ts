@@ -39,7 +39,7 @@ import {
 } from "./rotationStatus.ts"
 
 /** The sources hold no keys to rotate to. Nothing has changed. */
-export class RotationRefused extends Schema.TaggedError<RotationRefused>()("RotationRefused", {
+class RotationRefused extends Schema.TaggedError<RotationRefused>()("RotationRefused", {
   message: Schema.String
 }) {}
 

@@ -37,7 +37,7 @@ const knownMax = 10_000
 const leaveTimeout = Duration.seconds(2)
 
 /** State of a claimed settlement. */
-export type Claimed = Pick<SettlementRecord, "id" | "network" | "scheme" | "authorizationKey" | "principal">
+type Claimed = Pick<SettlementRecord, "id" | "network" | "scheme" | "authorizationKey" | "principal">
 
 type Request = HttpServerRequest.HttpServerRequest
 

@@ -6,10 +6,39 @@ import { reconciler } from "../../actor/Actor.ts"
 import { Limits } from "../../config/Limits.ts"
 import { Lane } from "../../database/Connections.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
-import { EndedAuthorizationsCache } from "./EndedAuthorizationsCache.ts"
 import { isOpen } from "../state/Settlement.ts"
-import { type SettlementRecord, Settlements } from "../store/Settlements.ts"
+import { type FindQuery, type SettlementRecord, Settlements } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+
+/** At most about 2 MB. */
+const endedMax = 10_000
+
+const ends: ReadonlySet<SettlementRecord["state"]> = new Set(["settled", "failed", "expired"])
+
+/**
+ * Cache of authorizations with an ended settlement, if this process ended it, awaited it or read it. Verify reads the
+ * stored record of such an authorization before it asks the ledger, which saves a simulation. The record decides, not
+ * this cache: after a failover the record may have changed or be lost. A miss does not mean that the settlement is
+ * open. Bounded; the oldest are evicted.
+ */
+export class EndedAuthorizationsCache {
+  readonly #names = new Set<string>()
+
+  note(records: ReadonlyArray<SettlementRecord>): void {
+    for (const { authorizationKey, network, scheme, state } of records) {
+      if (!ends.has(state)) continue
+      this.#names.add(nameOf(network, scheme, authorizationKey))
+      const [oldest] = this.#names
+      if (this.#names.size > endedMax && oldest !== undefined) this.#names.delete(oldest)
+    }
+  }
+
+  has({ authorizationKey, network, scheme }: Pick<FindQuery, "authorizationKey" | "network" | "scheme">): boolean {
+    return Option.exists(authorizationKey, (key) => this.#names.has(nameOf(network, scheme, key)))
+  }
+}
+
+const nameOf = (network: string, scheme: string, key: string): string => `${network} ${scheme} ${key}`
 
 /** The first waiter wakes the poll; the poll interval and each new ledger serve the later ones. */
 const idleInterval = Duration.minutes(1)

@@ -30,7 +30,7 @@ export interface LimitShown {
   readonly isSet: boolean
 }
 
-export class LimitRefused extends Schema.TaggedError<LimitRefused>()("LimitRefused", { message: Schema.String }) {}
+class LimitRefused extends Schema.TaggedError<LimitRefused>()("LimitRefused", { message: Schema.String }) {}
 
 interface Row {
   readonly name: string

@@ -16,10 +16,10 @@ import { type SettlementRecord, Settlements } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
 /** An action that the settlement's state does not allow, or arguments that contradict each other. */
-export class ActionRefused extends Schema.TaggedError<ActionRefused>()("ActionRefused", { message: Schema.String }) {}
+class ActionRefused extends Schema.TaggedError<ActionRefused>()("ActionRefused", { message: Schema.String }) {}
 
 /** An operator's finding. */
-export interface Finding {
+interface Finding {
   readonly state: FinalState
   /** The ledger that included it; for `settled` and `failed`. */
   readonly ledger: number | undefined
@@ -82,7 +82,7 @@ const listedStates = {
   every: ["prepared", "submitted", "unresolved", "settled", "failed", "expired"]
 } as const satisfies Record<string, ReadonlyArray<SettlementState>>
 
-export interface ListFilter {
+interface ListFilter {
   readonly which: keyof typeof listedStates
   /** Recorded at this time or later. */
   readonly since?: Date | undefined

@@ -23,7 +23,6 @@ export interface AuditChange {
   readonly after?: string | undefined
 }
 
-/** An act with its end. */
 export interface Act extends AuditEntry {
   readonly id: bigint
   readonly at: Date

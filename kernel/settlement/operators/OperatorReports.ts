@@ -4,7 +4,7 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../config/Network.ts"
-import type { Row } from "../../database/table.ts"
+import { columns, computed, count, flag, moment, nullable, type Row, text, whole } from "../../database/table.ts"
 import { recordColumns } from "../store/recordColumns.ts"
 import type { SettlementRecord } from "../store/Settlements.ts"
 
@@ -34,57 +34,50 @@ export interface DailySpend {
   readonly chargedStroops: bigint
 }
 
-export interface AttemptReport {
-  readonly number: number
-  readonly kind: string
-  readonly outerHash: string
+const attemptColumns = columns({
+  number: count,
+  kind: text,
+  outerHash: text,
   /** The inclusion bid. */
-  readonly inclusionStroops: bigint
-  readonly recordedLedger: bigint
-  readonly sentStatus: string | null
-  readonly sentLedger: bigint | null
+  inclusionStroops: whole,
+  recordedLedger: whole,
+  sentStatus: nullable(text),
+  sentLedger: nullable(whole),
   /** The result code of the last answer, if it was a refusal. */
-  readonly sentCode: string | null
+  sentCode: nullable(text),
   /** Whether a node ever accepted it, or may have. */
-  readonly taken: boolean
+  taken: flag,
   /** Null for attempts older than these columns; the sending time also until it was sent. */
-  readonly recordedAt: Date | null
-  readonly sentAt: Date | null
-}
+  recordedAt: nullable(moment),
+  sentAt: nullable(moment)
+})
 
-export interface SettlementHistory {
-  readonly record: SettlementRecord
+export type AttemptReport = ReturnType<typeof attemptColumns.decode>
+
+const lifeColumns = columns({
   /** Times of the steps before the record; null for rows from before these columns, and for adopted settlements. */
-  readonly askedAt: Date | null
-  readonly verifiedAt: Date | null
-  readonly leasedAt: Date | null
-  readonly resourceUrl: string | null
-  readonly recordedLedger: bigint
-  readonly closedAt: Date | null
+  askedAt: nullable(moment),
+  verifiedAt: nullable(moment),
+  leasedAt: nullable(moment),
+  resourceUrl: nullable(text),
+  recordedLedger: whole,
+  closedAt: nullable(moment),
   /** Delivery time of the success to its caller. */
-  readonly deliveredAt: Date | null
-  readonly reservedStroops: bigint
+  deliveredAt: computed(
+    "case when delivered_by is null or confirmed_at is not null then delivered_at end",
+    nullable(moment)
+  ),
+  reservedStroops: computed("budget_stroops", whole),
   /** UTC day, `YYYY-MM-DD`, and the principal that it is charged to. */
-  readonly budgetDay: string
-  readonly budgetPrincipal: string
+  budgetDay: { ...text, cast: "text" },
+  budgetPrincipal: computed("coalesce(budget_principal, principal)", text),
   /** The channel's sequence number that its transaction uses. */
-  readonly channelSequence: bigint
-  readonly attempts: ReadonlyArray<AttemptReport>
-}
+  channelSequence: whole
+})
 
-interface LifeRow extends Row {
-  readonly id: string
-  readonly asked_at: Date | null
-  readonly verified_at: Date | null
-  readonly leased_at: Date | null
-  readonly resource_url: string | null
-  readonly recorded_ledger: bigint
-  readonly closed_at: Date | null
-  readonly delivered_at: Date | null
-  readonly budget_stroops: bigint
-  readonly budget_day: string
-  readonly budget_principal: string
-  readonly channel_sequence: bigint
+export interface SettlementHistory extends ReturnType<typeof lifeColumns.decode> {
+  readonly record: SettlementRecord
+  readonly attempts: ReadonlyArray<AttemptReport>
 }
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
@@ -135,7 +128,7 @@ export class OperatorReports extends Context.Service<
         life: lifeOf(sql, network.id),
         livesOf: (payer, limit) =>
           Effect.flatMap(
-            sql<LifeRow>`select ${sql.literal(lifeColumns)} from kernel_settlements
+            sql`select ${sql.literal(selected)} from kernel_settlements
               where network = ${network.id} and payer = ${payer} order by recorded_at desc, id limit ${limit}`,
             (rows) => Effect.forEach(rows, (row) => toLife(sql, row))
           )
@@ -160,42 +153,24 @@ const unendedOf = (sql: SqlClient.SqlClient): Sql<UnfinishedSettlement> =>
 
 const lifeOf = (sql: SqlClient.SqlClient, network: string) =>
   Effect.fn("OperatorReports.life")(function* (idOrHash: string) {
-    const text = idOrHash.toLowerCase()
-    const of = isId.test(text)
-      ? sql`id = ${text}::uuid`
-      : sql`id in (select id from kernel_settlements where network = ${network} and inner_hash = ${text}
-          union select id from kernel_settlements where network = ${network} and ended_by = ${text}
-          union select settlement from kernel_rebuilds where inner_hash = ${text}
-          union select settlement from kernel_attempts where outer_hash = ${text})`
-    const [row] = yield* sql<LifeRow>`select ${sql.literal(lifeColumns)} from kernel_settlements where ${of} limit 1`
+    const asked = idOrHash.toLowerCase()
+    const of = isId.test(asked)
+      ? sql`id = ${asked}::uuid`
+      : sql`id in (select id from kernel_settlements where network = ${network} and inner_hash = ${asked}
+          union select id from kernel_settlements where network = ${network} and ended_by = ${asked}
+          union select settlement from kernel_rebuilds where inner_hash = ${asked}
+          union select settlement from kernel_attempts where outer_hash = ${asked})`
+    const [row] = yield* sql`select ${sql.literal(selected)} from kernel_settlements where ${of} limit 1`
     return row === undefined ? Option.none() : Option.some(yield* toLife(sql, row))
   })
 
-const lifeColumns = `${recordColumns.selected}, asked_at, verified_at, leased_at, recorded_ledger,
-  case when delivered_by is null or confirmed_at is not null then delivered_at end as delivered_at,
-  budget_stroops, budget_day::text as budget_day, coalesce(budget_principal, principal) as budget_principal,
-  channel_sequence`
+const selected = `${recordColumns.selected}, ${lifeColumns.selected}`
 
-const toLife = (sql: SqlClient.SqlClient, row: LifeRow): Sql<SettlementHistory> =>
-  Effect.map(
-    sql<AttemptReport>`select number, kind, outer_hash as "outerHash",
-      inclusion_stroops as "inclusionStroops", recorded_ledger as "recordedLedger", sent_status as "sentStatus",
-      sent_ledger as "sentLedger", sent_code as "sentCode", taken,
-      recorded_at as "recordedAt", sent_at as "sentAt" from kernel_attempts
-      where settlement = ${row.id}::uuid order by number limit ${attemptsMax}`,
-    (attempts) => ({
-      record: recordColumns.decode(row),
-      askedAt: row.asked_at,
-      verifiedAt: row.verified_at,
-      leasedAt: row.leased_at,
-      resourceUrl: row.resource_url,
-      recordedLedger: row.recorded_ledger,
-      closedAt: row.closed_at,
-      deliveredAt: row.delivered_at,
-      reservedStroops: row.budget_stroops,
-      budgetDay: row.budget_day,
-      budgetPrincipal: row.budget_principal,
-      channelSequence: row.channel_sequence,
-      attempts
-    })
+const toLife = (sql: SqlClient.SqlClient, row: Row): Sql<SettlementHistory> => {
+  const record = recordColumns.decode(row)
+  return Effect.map(
+    sql`select ${sql.literal(attemptColumns.selected)} from kernel_attempts
+      where settlement = ${record.id}::uuid order by number limit ${attemptsMax}`,
+    (attempts) => ({ ...lifeColumns.decode(row), record, attempts: attempts.map(attemptColumns.decode) })
   )
+}

@@ -32,7 +32,7 @@ interface Gap {
 }
 
 /** The checks of one UTC day. */
-export interface Day {
+interface Day {
   /** `YYYY-MM-DD`. */
   readonly day: string
   /** Minutes that have ended since the first beat; 0 on days before it. */

@@ -110,7 +110,6 @@ export class SettlementEvents extends Context.Service<
     readonly after: (whose: Whose, cursor: JournalCursor, limit: number) => Sql<EventPage>
     /** The cursor before the first event at or after `at`; the journal's end without one. */
     readonly before: (whose: Whose, at: Date) => Sql<JournalCursor>
-    /** The journal's end. */
     readonly end: Sql<JournalEnd>
     /**
      * Registers a waiter. The returned effect ends as soon as a fact of one of its principals has been published since.

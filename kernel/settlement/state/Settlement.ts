@@ -18,10 +18,10 @@ export interface Attempt {
   readonly inclusionStroops: bigint
   readonly recordedLedger: number
   /** The last answer to sending it. */
-  readonly sentStatus: "Pending" | "Duplicate" | "TryAgainLater" | "Error" | "Lost" | undefined
-  readonly sentLedger: number | undefined
+  readonly sentStatus?: "Pending" | "Duplicate" | "TryAgainLater" | "Error" | "Lost" | undefined
+  readonly sentLedger?: number | undefined
   /** The result code of the last answer, if it was a refusal. */
-  readonly sentCode: string | undefined
+  readonly sentCode?: string | undefined
   /** Whether a node ever accepted it, or may have: no later refusal changes that. */
   readonly taken: boolean
 }

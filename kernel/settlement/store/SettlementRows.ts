@@ -3,59 +3,59 @@
 import { Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Reservation } from "../../budget/Reservation.ts"
-import type { Row } from "../../database/table.ts"
+import {
+  as,
+  bytes,
+  columns,
+  computed,
+  count,
+  flag,
+  optional,
+  type Row,
+  text,
+  uuid,
+  whole
+} from "../../database/table.ts"
 import type { Attempt } from "../state/Settlement.ts"
 import type { AdoptedSettlement, NewAttempt, NewSettlement, OpenRecord, SettlementTerms } from "./Settlements.ts"
 import { recordColumns, type SettledAction } from "./recordColumns.ts"
 
-export interface OpenRow extends Row {
-  readonly id: string
-  readonly attempt_count: number
-  readonly channel_sequence: bigint
-  readonly recorded_ledger: bigint
-  readonly sponsor: string
-  readonly resource_fee_stroops: bigint
-  readonly channel_held: boolean
-}
-
-export interface AttemptRow {
-  readonly settlement: string
-  readonly number: number
-  readonly kind: "payment" | "cancel"
-  readonly inner_hash: string
-  readonly outer_hash: string
-  readonly envelope: Uint8Array
-  readonly inclusion_stroops: bigint
-  readonly recorded_ledger: bigint
-  readonly sent_status: Attempt["sentStatus"] | null
-  readonly sent_ledger: bigint | null
-  readonly sent_code: string | null
-  readonly taken: boolean
-}
-
-const toAttempt = (row: AttemptRow): Attempt => ({
-  number: row.number,
-  kind: row.kind,
-  innerHash: row.inner_hash,
-  outerHash: row.outer_hash,
-  envelope: Base64.encode(row.envelope),
-  inclusionStroops: row.inclusion_stroops,
-  recordedLedger: Number(row.recorded_ledger),
-  sentStatus: row.sent_status ?? undefined,
-  sentLedger: row.sent_ledger === null ? undefined : Number(row.sent_ledger),
-  sentCode: row.sent_code ?? undefined,
-  taken: row.taken
+/** The columns of an open settlement besides those of its record. */
+export const openColumns = columns({
+  channelSequence: whole,
+  channelHeld: computed(
+    "exists (select 1 from kernel_channels as held where held.settlement = kernel_settlements.id)",
+    flag
+  ),
+  recordedLedger: count,
+  sponsor: text,
+  resourceFeeStroops: whole,
+  attemptCount: count
 })
 
-export const toOpen = (row: OpenRow, attempts: ReadonlyArray<AttemptRow>): OpenRecord => ({
+/** The columns of an attempt, with its settlement. */
+export const attemptColumns = columns({
+  settlement: uuid,
+  number: count,
+  kind: as<Attempt["kind"]>(text),
+  innerHash: text,
+  outerHash: text,
+  envelope: bytes,
+  inclusionStroops: whole,
+  recordedLedger: count,
+  sentStatus: optional(as<NonNullable<Attempt["sentStatus"]>>(text)),
+  sentLedger: optional(count),
+  sentCode: optional(text),
+  taken: flag
+})
+
+export const toOpen = (row: Row, attempts: ReadonlyArray<ReturnType<typeof attemptColumns.decode>>): OpenRecord => ({
   ...recordColumns.decode(row),
-  channelSequence: row.channel_sequence,
-  channelHeld: row.channel_held,
-  recordedLedger: Number(row.recorded_ledger),
-  sponsor: row.sponsor,
-  resourceFeeStroops: row.resource_fee_stroops,
-  attemptCount: row.attempt_count,
-  attempts: attempts.filter(({ settlement }) => settlement === row.id).map(toAttempt)
+  ...openColumns.decode(row),
+  attempts: attempts.map(({ envelope, settlement: _, ...attempt }) => ({
+    ...attempt,
+    envelope: Base64.encode(envelope)
+  }))
 })
 
 const maybeDate = (millis: number | undefined): Date | null => (millis === undefined ? null : new Date(millis))

@@ -27,7 +27,7 @@ import {
   type RecordAnswer,
   Settlements
 } from "./Settlements.ts"
-import { adoptedRow, type AttemptRow, attemptRow, bornRow, type OpenRow, spreadOf, toOpen } from "./SettlementRows.ts"
+import { adoptedRow, attemptColumns, attemptRow, bornRow, openColumns, spreadOf, toOpen } from "./SettlementRows.ts"
 import { recordColumns } from "./recordColumns.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
@@ -155,21 +155,16 @@ const makeOpen = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const network = yield* Network
   return Effect.fnUntraced(function* (limit: number) {
-    const columns = sql.literal(recordColumns.selected)
-    const rows =
-      yield* sql<OpenRow>`select ${columns}, channel_sequence, recorded_ledger, sponsor, resource_fee_stroops,
-      exists (select 1 from kernel_channels as held where held.settlement = kernel_settlements.id) as channel_held
+    const rows = yield* sql`select ${sql.literal(`${recordColumns.selected}, ${openColumns.selected}`)}
     from kernel_settlements where network = ${network.id} and state in ('prepared', 'submitted')
     order by recorded_at limit ${limit}`
     if (rows.length === 0) return []
-    const attempts =
-      yield* sql<AttemptRow>`select settlement::text as settlement, number, kind, inner_hash, outer_hash, envelope,
-    inclusion_stroops, recorded_ledger, sent_status, sent_ledger, sent_code, taken from kernel_attempts as a
+    const attempts = yield* sql`select ${sql.literal(attemptColumns.selected)} from kernel_attempts as a
     where settlement in ${sql.in(rows.map(({ id }) => id))}
       and number > (select attempts_void from kernel_settlements as s where s.id = a.settlement)
     order by settlement, number`
-    const bySettlement = Map.groupBy(attempts, ({ settlement }) => settlement)
-    return rows.map((row) => toOpen(row, bySettlement.get(row.id) ?? []))
+    const bySettlement = Map.groupBy(attempts.map(attemptColumns.decode), ({ settlement }) => settlement)
+    return rows.map((row) => toOpen(row, bySettlement.get(row["id"] as string) ?? []))
   }, withSpanIfSampled("Settlements.open"))
 })
 

@@ -51,7 +51,7 @@ export const Recorded = Schema.Struct({
 })
 
 /** A settlement ended; an operator may still end an unresolved one, with a second fact. */
-export const Ended = Schema.Struct({
+const Ended = Schema.Struct({
   transaction: TransactionHash,
   /** Null if nothing moved, or if the transaction is older than the ledger's history. */
   moved: Schema.NullOr(Units),

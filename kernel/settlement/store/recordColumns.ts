@@ -3,6 +3,7 @@ import type { NetworkId } from "../../config/Network.ts"
 import {
   as,
   columns,
+  computed,
   count,
   flag,
   json,
@@ -20,7 +21,7 @@ import type { SettlementState } from "../state/Settlement.ts"
  * The delivery of its success: no caller has it; a live process is sending it to one; the answer has left. A success
  * that a dead process was sending is undelivered again.
  */
-export type Delivery = "undelivered" | "given" | "confirmed"
+type Delivery = "undelivered" | "given" | "confirmed"
 
 /** The transaction's action if it is not a direct payment, as receipts show it. */
 export interface SettledAction {
@@ -51,28 +52,28 @@ export const recordColumns = columns({
    * The hash in answers to callers: the settlement's own hash; once settled, the hash of the transaction that made the
    * payment. Absent when it failed and we saw no transaction of it on the ledger.
    */
-  transaction: {
-    ...option(text),
-    expression: `case when state = 'settled' then coalesce(ended_by, inner_hash)
-      when state = 'failed' and ended_by is null then null else inner_hash end`
-  },
+  transaction: computed(
+    `case when state = 'settled' then coalesce(ended_by, inner_hash)
+      when state = 'failed' and ended_by is null then null else inner_hash end`,
+    option(text)
+  ),
   channel: text,
   state: as<SettlementState>(text),
   recordedAt: moment,
   deadlineAt: moment,
   resolvedAt: option(moment),
   ledger: option(count),
-  amountTransferred: { ...option(units), expression: "moved" },
+  amountTransferred: computed("moved", option(units)),
   feeChargedStroops: option(whole),
   reason: option(text),
   reasonMessage: option(text),
-  delivery: {
-    ...as<Delivery>(text),
-    expression: `case when delivered_at is null then 'undelivered'
+  delivery: computed(
+    `case when delivered_at is null then 'undelivered'
       when delivered_by is null or confirmed_at is not null then 'confirmed'
       when exists (select 1 from kernel_processes as giving where giving.id = delivered_by) then 'given'
-      else 'undelivered' end`
-  },
+      else 'undelivered' end`,
+    as<Delivery>(text)
+  ),
   /** SHA-256 in hex of the `Idempotency-Key` of the call that received the success. */
   deliveredKey: optional(text),
   /** The place in a trace where it was recorded, as W3C's `traceparent`. */
@@ -87,5 +88,5 @@ export const recordColumns = columns({
   /** Absent for a direct payment, and for settlements of earlier versions. */
   action: optional(as<SettledAction>(json)),
   /** True if it failed and its authorization may still be used. A later use corrects it. */
-  isWatched: { ...as<boolean | undefined>(flag), expression: "watch_after is not null" }
+  isWatched: computed("watch_after is not null", as<boolean | undefined>(flag))
 })

@@ -27,7 +27,7 @@ const Signed = Schema.Struct({
 const encoder = new TextEncoder()
 
 /** CRC-32C (Castagnoli), as Google requires it: an unsigned number. */
-export const crc32c = (bytes: Uint8Array): number => {
+const crc32c = (bytes: Uint8Array): number => {
   let crc = ~0
   for (const byte of bytes) {
     crc ^= byte

@@ -16,7 +16,7 @@ import {
 import type { RecordedFact } from "./FactWire.ts"
 
 /** The caller of an `open` settlement is still waiting; such a settlement is not shown. */
-export type Status = "open" | "unknown" | "success" | "failed"
+type Status = "open" | "unknown" | "success" | "failed"
 
 /** The columns of `analytics_settlements`. */
 export const settlements = columns({

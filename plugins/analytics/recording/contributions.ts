@@ -7,7 +7,7 @@ type Key = Readonly<Record<string, string | null>>
 type Sums = Readonly<Record<string, bigint>>
 
 /** A row of a rollup: key, sums, and the first and last time. */
-export interface Part {
+interface Part {
   readonly key: Key
   readonly sums: Sums
   /** Values that the row collects, by list column; none is ever removed. */
@@ -15,7 +15,7 @@ export interface Part {
   readonly at: Date
 }
 
-export interface Parts {
+interface Parts {
   readonly totals: ReadonlyArray<Part>
   readonly standings: ReadonlyArray<Part>
   readonly pairs: ReadonlyArray<Part>
@@ -26,18 +26,17 @@ export interface Parts {
 export type Rollup = keyof Parts
 
 /** The day of all history. */
-export const always = "-infinity"
+const always = "-infinity"
 
 const hourOf = (at: Date): string => `${at.toISOString().slice(0, 13)}:00:00Z`
 export const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
 
-/** Start of an hour or a day. */
 export const startOf = (width: "hour" | "day", at: Date): string =>
   width === "hour" ? hourOf(at) : `${dayOf(at)}T00:00:00Z`
 
 const none: Parts = { totals: [], standings: [], pairs: [], resources: [], reasons: [] }
 
-export const partsOf = (fact: SettlementFact | undefined): Parts => {
+const partsOf = (fact: SettlementFact | undefined): Parts => {
   if (fact === undefined || fact.status === "open") return none
   const {
     asset,

@@ -1,26 +1,13 @@
 // The bodies of the pages' own reports as Schemas: settlements by cursor, search results for one word, and the
 // movements of a range compared with the one before it.
 import { Schema } from "effect"
-import { text, time, units, whole } from "../../../kernel/http/wireSchema.ts"
-import { SettlementRecord } from "./ReportWire.ts"
-
-const maybe = Schema.NullOr(Schema.String)
-const assetNames = { asset: maybe, asset_symbol: maybe, asset_decimals: Schema.NullOr(Schema.Int) }
+import { countedFields, text, time, units, whole } from "../../../kernel/http/wireSchema.ts"
+import { assetNames, maybe } from "./ReportWire.ts"
+import { ListedSettlement } from "./SettlementRecord.ts"
 
 export const SettlementsListed = Schema.Struct({
-  items: Schema.Array(
-    Schema.Struct({
-      ...SettlementRecord.fields,
-      origin: maybe.annotate({ description: "Origin of its resource." }),
-      key: maybe.annotate({ description: "Label of the key that settled it; null if it was not kept." })
-    })
-  ),
-  pagination: Schema.Struct({
-    limit: Schema.Int,
-    cursor: maybe.annotate({ description: "Cursor of the next page; null on the last one." }),
-    total: Schema.optionalKey(whole("Matches, only on the first page, counted up to a limit.")),
-    more: Schema.optionalKey(Schema.Boolean.annotate({ description: "True if there are more matches than `total`." }))
-  })
+  items: Schema.Array(ListedSettlement),
+  pagination: Schema.Struct(countedFields)
 }).annotate({ identifier: "SettlementsListed" })
 
 export const Found = Schema.Struct({

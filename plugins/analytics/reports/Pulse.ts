@@ -9,7 +9,7 @@ import { mainAsset } from "./Amounts.ts"
 import { Spelling } from "./Spelling.ts"
 
 const millisPer = { hour: 3_600_000, day: 86_400_000 } as const
-export type Bucket = keyof typeof millisPer
+type Bucket = keyof typeof millisPer
 
 /** Longer ranges use days. */
 const hourlyMillisMax = 8 * millisPer.day
@@ -18,7 +18,7 @@ const bucketsMax = 800
 const reasonsMax = 50
 
 /** Whole buckets, in milliseconds since the epoch; `to` is excluded. */
-export interface Range {
+interface Range {
   readonly from: number
   readonly to: number
   readonly bucket: Bucket

@@ -1,20 +1,20 @@
 // The bodies of analytics as Schemas that type the reports and describe them in /openapi.json (S133–S167, S178–S180,
 // S308). Counts, amounts and fees are whole numbers as decimal text, times ISO 8601 UTC.
 import { Schema } from "effect"
-import { text, time } from "../../../kernel/http/wireSchema.ts"
+import { countedFields, cursorFields, text, time } from "../../../kernel/http/wireSchema.ts"
 
-const count = Schema.String.annotate({
+export const count = Schema.String.annotate({
   description: "A whole number as decimal text; amounts in atomic units, fees in stroops."
 }).check(Schema.isPattern(/^(0|[1-9][0-9]*)$/u))
-const moment = time("UTC.")
+export const moment = time("UTC.")
 const activity = Schema.NullOr(time("UTC.")).annotate({ description: "Null when there was none." })
-const maybe = Schema.NullOr(Schema.String)
+export const maybe = Schema.NullOr(Schema.String)
 const words = Schema.Array(Schema.String)
 const share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
-const status = Schema.Literals(["success", "failed", "unknown"])
-const address = text("An address or its pseudonym.")
+export const status = Schema.Literals(["success", "failed", "unknown"])
+export const address = text("An address or its pseudonym.")
 
-const assetNames = { asset: maybe, asset_symbol: maybe, asset_decimals: Schema.NullOr(Schema.Int) }
+export const assetNames = { asset: maybe, asset_symbol: maybe, asset_decimals: Schema.NullOr(Schema.Int) }
 const amounts = Schema.Array(Schema.Struct({ ...assetNames, amount: count, transactions: count }))
 const money = { total_amount: count, ...assetNames, amounts }
 const statuses = {
@@ -36,17 +36,13 @@ const Pagination = Schema.Struct({ limit: Schema.Int, offset: Schema.Int, total:
   identifier: "AnalyticsPagination"
 })
 /** A page of a list. */
-const pageOf = <S extends Schema.Constraint>(item: S) =>
+export const pageOf = <S extends Schema.Constraint>(item: S) =>
   Schema.Struct({ items: Schema.Array(item), pagination: Pagination })
 /** A page of a list that is read by offset or by cursor. */
 const cursorPageOf = <S extends Schema.Constraint>(item: S) =>
   Schema.Struct({
     items: Schema.Array(item),
-    pagination: Schema.Struct({
-      ...Pagination.fields,
-      cursor: maybe.annotate({ description: "Cursor of the next page; null on the last one." }),
-      more: Schema.optionalKey(Schema.Boolean.annotate({ description: "True if there are more than `total`." }))
-    })
+    pagination: Schema.Struct({ ...Pagination.fields, cursor: cursorFields.cursor, more: countedFields.more })
   })
 const windowed = <S extends Schema.Constraint>(item: S) => Schema.Struct({ days: Schema.Int, ...pageOf(item).fields })
 
@@ -124,25 +120,6 @@ const DailyVolume = Schema.Struct({
 }).annotate({ identifier: "DailyVolume" })
 export const DailyVolumes = windowed(DailyVolume)
 
-export const SettlementRecord = Schema.Struct({
-  id: Schema.String,
-  occurred_at: moment,
-  network: Schema.String,
-  scheme: Schema.String,
-  ...assetNames,
-  payer: address,
-  pay_to: address,
-  max_amount: count,
-  amount: maybe.annotate({ description: "Amount transferred; 0 if it failed, null while unknown." }),
-  fee_stroops: count,
-  transaction_hash: Schema.String,
-  status,
-  facilitator_id: text("The replica that recorded it."),
-  resource_id: maybe,
-  resource_url: maybe,
-  error_reason: maybe,
-  organic: Schema.Boolean
-}).annotate({ identifier: "SettlementRecord" })
 export const SettlementUpdates = Schema.Struct({
   id: Schema.String,
   at: time("When it happened, UTC."),
@@ -160,8 +137,6 @@ export const SettlementUpdates = Schema.Struct({
   fee_stroops: maybe,
   error_reason: maybe
 }).annotate({ identifier: "SettlementNews" })
-
-export const SettlementRecords = pageOf(SettlementRecord)
 
 export const Leaderboard = Schema.Struct({
   days: Schema.Int,
@@ -247,7 +222,7 @@ export const CatalogedResource = Schema.Struct({
 }).annotate({ identifier: "CatalogedResource" })
 export const CatalogedResources = cursorPageOf(CatalogedResource)
 
-export const RejectedDeclaration = Schema.Struct({
+const RejectedDeclaration = Schema.Struct({
   url: Schema.String,
   type: maybe,
   tool_name: maybe,
@@ -277,10 +252,7 @@ const RefusalSample = Schema.Struct({
 
 export const Refusals = Schema.Struct({
   days: Schema.Int,
-  pagination: Schema.Struct({
-    limit: Schema.Int,
-    cursor: maybe.annotate({ description: "Cursor of the next page; null on the last one." })
-  }),
+  pagination: Schema.Struct(cursorFields),
   items: Schema.Array(
     Schema.Struct({
       operation: text("`verify` or `settle`."),

@@ -7,6 +7,7 @@ import type { Row } from "../../../kernel/database/table.ts"
 import { neutralReason } from "../../../kernel/Dialect.ts"
 import { settlements } from "../recording/SettlementFact.ts"
 import type { SettlementsListed } from "./ListWire.ts"
+import { listedOf } from "./SettlementRecord.ts"
 import { Spelling } from "./Spelling.ts"
 
 export type Sort = "newest" | "oldest" | "largest" | "smallest"
@@ -41,7 +42,7 @@ interface ListPage {
 }
 
 /** Maximum number of counted matches; above it the answer is “more than”. */
-export const countedMax = 1_000
+const countedMax = 1_000
 
 type Sql = SqlClient.SqlClient
 
@@ -140,16 +141,14 @@ const spelledKey = Effect.fnUntraced(function* (filter: ListFilter) {
 const list = Effect.fn("SettlementList.list")(function* (requestedFilter: ListFilter, page: ListPage) {
   const sql = yield* SqlClient.SqlClient
   const filter = yield* spelledKey(requestedFilter)
-  const { record } = yield* Spelling
+  const listed = listedOf(yield* Spelling)
   // Planned for its own values; no generic plan fits all filters.
   const rows = yield* readPage(sql, filter, page).unprepared
   const total = page.cursor === undefined ? Number((yield* countOf(sql, filter).unprepared)[0]!.total) : undefined
   const shown = rows.slice(0, page.limit)
   const last = rows.length > page.limit ? shown.at(-1) : undefined
   return {
-    items: shown
-      .map(settlements.decode)
-      .map((fact) => ({ ...record(fact), origin: fact.resourceOrigin, key: fact.principal })),
+    items: shown.map(settlements.decode).map(listed),
     pagination: {
       limit: page.limit,
       cursor: last === undefined ? null : `${last.place}_${last.id}`,

@@ -7,7 +7,7 @@ import type { Row } from "../../../kernel/database/table.ts"
 import { settlements } from "../recording/SettlementFact.ts"
 import { leaderboardDays, within } from "./conditions.ts"
 import type { Page, Window } from "./parameters.ts"
-import type { SettlementRecord, SettlementRecords } from "./ReportWire.ts"
+import { recordOf, type SettlementRecord, type SettlementRecords } from "./SettlementRecord.ts"
 import { Spelling } from "./Spelling.ts"
 
 interface TransactionFilter {
@@ -53,12 +53,12 @@ const equal = (
   )
 
 const listed = (
-  { record }: Spelling["Service"],
+  spelling: Spelling["Service"],
   rows: ReadonlyArray<Row>,
   page: Page,
   total: bigint
 ): typeof SettlementRecords.Type => ({
-  items: rows.map(settlements.decode).map(record),
+  items: rows.map(settlements.decode).map(recordOf(spelling)),
   pagination: { ...page, total: Number(total) }
 })
 
@@ -128,7 +128,7 @@ const ofAddress = Effect.fn("Transactions.ofAddress")(function* (address: string
 
 const byHash = Effect.fn("Transactions.byHash")(function* (hash: string) {
   const sql = yield* SqlClient.SqlClient
-  const { record } = yield* Spelling
+  const record = recordOf(yield* Spelling)
   const [row] = yield* sql`select ${sql.literal(settlements.selected)} from analytics_settlements
     where transaction_hash = ${hash.toLowerCase()} and status <> 'open'
     order by occurred_at desc, analytics_settlements.id desc limit 1`

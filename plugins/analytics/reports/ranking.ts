@@ -22,7 +22,7 @@ export interface RankPage extends Page {
   readonly min?: string | undefined
 }
 
-export interface Ranking {
+interface Ranking {
   readonly entries: ReadonlyArray<RankEntry>
   /** Amounts of the first ten. */
   readonly top: ReadonlyArray<bigint>

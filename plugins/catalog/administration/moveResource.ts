@@ -31,7 +31,7 @@ const moves: Readonly<Record<MoveRequest["move"], readonly [move: string, to: Re
   restore: ["restored", "active"]
 }
 
-export interface Moved {
+interface Moved {
   readonly resource: string
   readonly from: ResourceState
   readonly to: ResourceState

@@ -4,7 +4,7 @@
 import { Effect, Semaphore } from "effect"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 
-export interface CpuThrottle {
+interface CpuThrottle {
   /** Share of elapsed time, 0 to 1. */
   readonly share: number
   /** Milliseconds of work that may run without a pause after a rest. */

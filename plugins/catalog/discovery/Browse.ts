@@ -14,7 +14,7 @@ import { fingerprintOf } from "./filters.ts"
 import { decodeBrowsePosition, encodeBrowsePosition, type BrowsePosition, positionAfter } from "./BrowsePosition.ts"
 import { type CatalogOverloaded, Counts } from "./Counts.ts"
 
-export interface Page {
+interface Page {
   /** Public bodies as JSON. */
   readonly items: ReadonlyArray<string>
   readonly offset: number

@@ -32,7 +32,7 @@ const restMillis = 60_000
 const largeFrom = 10_000n
 const laggingMillis = 2_000
 
-export interface Counted {
+interface Counted {
   /** Highest resource id. */
   readonly snapshot: bigint
   readonly total: number

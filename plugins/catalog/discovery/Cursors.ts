@@ -3,12 +3,12 @@
 // the secret, for the filters it was made for, until it expires (S124–S126, rules 4).
 import { Clock, Context, Effect, Layer, Option, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
+import { generatedSecret } from "../../../kernel/database/generatedSecret.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { LruCache } from "../../../kernel/cache/LruCache.ts"
 import { memoize } from "../../../kernel/cache/memoize.ts"
 import { Config } from "../Config.ts"
 import type { CursorPayload } from "../contract.ts"
-import { secretOf } from "../store/secretOf.ts"
 
 /** A search cursor carries its ranking: up to a thousand ids. */
 const cursorLengthMax = 12_288
@@ -31,7 +31,7 @@ const cursorSecrets = Effect.gen(function* () {
       .filter((secret) => secret !== "")
     if (secrets.length > 0) return secrets.map((secret) => encoder.encode(secret))
   }
-  return [yield* secretOf("cursor")]
+  return [yield* generatedSecret("cursor", "catalog_secrets")]
 })
 
 /** Snapshot, position, fingerprint, and expiry in seconds. */

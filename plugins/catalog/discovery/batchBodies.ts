@@ -21,7 +21,7 @@ const batchedMax = 50
 const idsMax = 1_000
 
 /** A page of more than a hundred resources ends after this many bytes of documents; its cursor continues it. */
-export const pageBytesMax = 8_388_608
+const pageBytesMax = 8_388_608
 
 export interface Body {
   readonly id: bigint

@@ -97,7 +97,7 @@ export const fingerprintOf = (filters: Filters, more: unknown = null): string =>
     more
   ])
 
-export interface Paging {
+interface Paging {
   readonly limit: number
   readonly offset: number
   readonly issues: ReadonlyArray<string>

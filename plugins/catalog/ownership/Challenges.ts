@@ -5,11 +5,11 @@
 // `kernel/accounts/AccountSignatures.ts`.
 import { Clock, Context, Effect, Layer } from "effect"
 import { Base64Url } from "effect/encoding"
+import { generatedSecret } from "../../../kernel/database/generatedSecret.ts"
 import { AccountSignatures } from "../../../kernel/accounts/AccountSignatures.ts"
 import type { Principal } from "../../../kernel/http/Authentication.ts"
 import type { LedgerUnavailable } from "../../../kernel/ledger/LedgerRpc.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { secretOf } from "../store/secretOf.ts"
 
 /** How long a challenge may be answered. */
 const lifeMillis = 600_000
@@ -24,7 +24,7 @@ interface ChallengePlace {
   readonly network: string
 }
 
-export interface Challenge {
+interface Challenge {
   readonly challenge: string
   /** Base64 of the authorization that a contract account signs instead. */
   readonly authorization: string | undefined
@@ -55,7 +55,7 @@ export class Challenges extends Context.Service<
     Effect.gen(function* () {
       const crypto = yield* Crypto
       const { isSigned, unsigned } = yield* AccountSignatures
-      const secret = yield* secretOf("challenge")
+      const secret = yield* generatedSecret("challenge", "catalog_secrets")
 
       const sealOf = (text: string): Uint8Array => crypto.hmacSha256(secret, encoder.encode(`challenge ${text}`))
       const textOf = ({ owner }: Principal, payTo: string, { host, network }: ChallengePlace, end: number): string =>

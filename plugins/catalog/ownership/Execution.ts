@@ -25,7 +25,7 @@ export interface ClaimRow {
 }
 
 /** The state of a resource before a verdict, in addition to its row. */
-export interface Evidence {
+interface Evidence {
   readonly claims: ReadonlyArray<ClaimRow>
   /** The origin's own text for the resource. */
   readonly words: DeclaredText | undefined

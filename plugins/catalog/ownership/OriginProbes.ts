@@ -41,7 +41,7 @@ const callerMillis = 3_600_000
 const listedMax = 100
 const pagesMax = 10
 
-export interface Unlisted {
+interface Unlisted {
   readonly resource: string
   readonly toolName?: string
   readonly reason: UnlistedReason

@@ -6,6 +6,7 @@ import { Context, Effect, Exit, Layer, Option } from "effect"
 import { Hex } from "effect/encoding"
 import type { HttpServerRequest } from "effect/http"
 import { SqlClient, type SqlError } from "effect/sql"
+import { generatedSecret } from "../../../kernel/database/generatedSecret.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { Authentication } from "../../../kernel/http/Authentication.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -14,7 +15,6 @@ import { withSpanIfSampled } from "../../../kernel/effect/withSpanIfSampled.ts"
 import { withinPage } from "../discovery/batchBodies.ts"
 import { Catalog, type Filters, isFiltered, Search } from "../contract.ts"
 import { PricedAssets } from "../ownership/PricedAssets.ts"
-import { secretOf } from "../store/secretOf.ts"
 import { fingerprintOf } from "../discovery/filters.ts"
 import { rankingCache, type Listing, listingOf } from "./rank/rankingCache.ts"
 import { firstWindow, Ranker, type Ranking, windowMax } from "./rank/Ranker.ts"
@@ -183,7 +183,7 @@ export class Searcher extends Context.Service<
       const callers = yield* Authentication
       const crypto = yield* Crypto
       const { assets } = yield* PricedAssets
-      const markSecret = yield* secretOf("search session")
+      const markSecret = yield* generatedSecret("search session", "catalog_secrets")
       // Indexes take in a resource some time after it is listed: a moment more is nothing.
       const snapshots = yield* Effect.cachedWithTTL(catalog.snapshot, (exit) =>
         Exit.isSuccess(exit) ? snapshotFor : 0

@@ -155,24 +155,6 @@ const fields = {
     max: 1,
     doc: "Hits below this share of their branch's best hit are left out; 0 keeps all."
   }),
-  popularity_weight: fraction({
-    default: 0.05,
-    min: 0,
-    max: 0.5,
-    doc: "A score gains at most this share from distinct payers; one payer counts once."
-  }),
-  freshness_weight: fraction({
-    default: 0.02,
-    min: 0,
-    max: 0.5,
-    doc: "A score gains at most this share from being seen lately."
-  }),
-  origin_decay: fraction({
-    default: 0.98,
-    min: 0.5,
-    max: 1,
-    doc: "Each further hit of one origin keeps this share of its score; 1 turns it off."
-  }),
   evidence_margin: fraction({
     default: 0.3,
     min: 0,
@@ -181,14 +163,6 @@ const fields = {
       "What payments merely claim precedes a listing with evidence (settled payers, its origin, " +
       "its recipient's key) that does not answer only " +
       "when it is more relevant by more than this share; 1 puts evidence first always."
-  }),
-  unproven_share: fraction({
-    default: 0.9,
-    min: 0,
-    max: 1,
-    doc:
-      "A resource without evidence (a verified payment claimed it, and neither its recipient's key, its origin nor a " +
-      "settled payment confirms it) keeps this share of its score: of equals it comes last."
   }),
   impressions_days: integer({
     default: 90,

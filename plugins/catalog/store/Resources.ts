@@ -121,7 +121,7 @@ export const isDead = ({ state, state_reason }: Pick<ResourceRow, "state" | "sta
 /**
  * The dead probes of a listing are void: they were of other words, of another operation, or a settlement refutes them.
  */
-export const voidDeadProbes = (sql: SqlClient.SqlClient, id: bigint) =>
+const voidDeadProbes = (sql: SqlClient.SqlClient, id: bigint) =>
   sql`update catalog_probes set dead = 0 where resource_id = ${id} and dead > 0`
 
 /** Returns a listing that probes found dead. */

@@ -8,7 +8,7 @@ import { type LiveOption, type NamedOption, optionName, type DeclaredText } from
 import { liveOptions, type ResourceRow } from "./Resources.ts"
 import { encodeBody, identityKey, resourceKey, versionHash } from "./ResourceWire.ts"
 
-export interface Body {
+interface Body {
   readonly document: string
   readonly hash: string
 }

@@ -94,7 +94,6 @@ const incidentsOf = ({ items }: Status): string => {
 <tbody>${rows.join("\n")}</tbody></table></div>`
 }
 
-/** The page as HTML. */
 export const pageOf = (status: Status): string => `<!doctype html>
 <html lang="en">
 <head>

@@ -5,36 +5,26 @@ import { count, short } from "./format.ts"
 import { written } from "./parts.ts"
 import { amend, picked } from "./place.ts"
 import { type AssetShown, priceOf } from "./prices.ts"
+import type { FacetCounts } from "./reports.ts"
 
-export type Spans = ReadonlyArray<readonly [start: number, end: number]>
+type Spans = ReadonlyArray<ReadonlyArray<number>>
 
 /** A text with its matched words marked. The text stays text. */
 export const Marked = ({ of, spans = [] }: { readonly of: string; readonly spans?: Spans | undefined }): VNode<any> => {
   const parts: Array<VNode<any> | string> = []
   let from = 0
-  for (const [start, end] of spans) {
+  for (const [start = 0, end = 0] of spans) {
     parts.push(of.slice(from, start), h("mark", { key: start }, of.slice(start, end)))
     from = end
   }
   return h("bdi", { class: "written" }, ...parts, of.slice(from))
 }
 
-interface Value {
-  readonly value: string
-  readonly asset?: string
-  readonly count: number
-}
-
-interface Facets {
-  readonly counted: number
-  readonly complete: boolean
-  readonly facets: Readonly<Record<"type" | "asset" | "maxPrice", ReadonlyArray<Value>>>
-}
-
 const kinds: Readonly<Record<string, string>> = { http: "HTTP", mcp: "MCP tools" }
 const valuesMax = 5
 
-interface Choice extends Value {
+interface Choice {
+  readonly count: number
   readonly label: string
   readonly change: Readonly<Record<string, string>>
 }
@@ -43,7 +33,7 @@ interface Choice extends Value {
 export const filterNames = ["type", "asset", "maxPrice", "evidence"]
 
 const choicesOf = (
-  { facets }: Facets,
+  { facets }: FacetCounts,
   query: URLSearchParams,
   assets: ReadonlyArray<AssetShown>
 ): ReadonlyArray<Choice> => [
@@ -70,7 +60,7 @@ export const CatalogFacets = (props: {
   readonly assets: ReadonlyArray<AssetShown>
 }): VNode<any> | null => {
   const { assets, query } = props
-  const asked = useAsked<Facets>(`/discovery/facets?${picked(query, ["query", ...filterNames])}`)
+  const asked = useAsked<FacetCounts>(`/discovery/facets?${picked(query, ["query", ...filterNames])}`)
   if (asked.state !== "ready" || asked.body.counted === 0) return null
   return h(
     "div",

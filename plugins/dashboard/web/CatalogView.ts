@@ -3,7 +3,7 @@
 // discovery routes. Sellers' strings are shown as text.
 import { h, type VNode } from "preact"
 import { useAsked } from "./ask.ts"
-import { CatalogFacets, filterNames, Marked, type Spans } from "./CatalogFacets.ts"
+import { CatalogFacets, filterNames, Marked } from "./CatalogFacets.ts"
 import { type Choices, Select } from "./FilterBar.ts"
 import { address, count, counted, percent } from "./format.ts"
 import { bareUrl, grades, nameOf } from "./listings.ts"
@@ -11,59 +11,13 @@ import { Moment, Notice, Panel, SaveCsv, Shown, State, written } from "./parts.t
 import { amend, payeePageOf, picked, publicPageOf, usePlace, useTyped } from "./place.ts"
 import { PriceHistory } from "./PriceHistory.ts"
 import { type AssetShown, priceOf } from "./prices.ts"
+import type { Listing, ListingsPage, PaymentOption } from "./reports.ts"
 import { Thing } from "./things.ts"
-
-interface Terms {
-  readonly scheme: string
-  readonly network: string
-  readonly asset: string
-  readonly amount: string
-  readonly payTo: string
-}
-
-interface Resource {
-  readonly resource: string
-  readonly type: "http" | "mcp"
-  readonly toolName?: string
-  readonly serviceName?: string
-  readonly description?: string
-  readonly tags?: ReadonlyArray<string>
-  readonly accepts: ReadonlyArray<Terms>
-  readonly lastUpdated: string
-  readonly status: string
-  readonly verification: string
-  readonly ownership: string
-  readonly versionHash: string
-  /** Source of the description. */
-  readonly grade?: string
-  readonly settlements?: number
-  readonly payers?: number
-  readonly uptime?: number
-  readonly lastSettledAt?: string
-  readonly extensions?: unknown
-}
-
-interface Matches {
-  readonly serviceName?: Spans
-  readonly toolName?: Spans
-  readonly description?: Spans
-}
-
-interface Found {
-  readonly items?: ReadonlyArray<Resource>
-  readonly resources?: ReadonlyArray<Resource>
-  readonly partialResults: boolean
-  readonly nearestOnly?: boolean
-  /** By resource. */
-  readonly matches?: ReadonlyArray<Matches>
-  readonly corrected?: ReadonlyArray<{ readonly word: string; readonly instead: string }>
-  readonly pagination: { readonly limit: number; readonly total?: number; readonly cursor: string | null }
-}
 
 const pageSize = 12
 
 /** Evidence for a listing, in one line. */
-const evidenceOf = ({ grade, payers, settlements, uptime, verification }: Resource): string =>
+const evidenceOf = ({ grade, payers, settlements, uptime, verification }: Listing): string =>
   [
     ...(grade === undefined ? [] : [`terms ${(grades[grade] ?? grade).toLowerCase()}`]),
     ...(settlements === undefined || payers === undefined
@@ -73,7 +27,7 @@ const evidenceOf = ({ grade, payers, settlements, uptime, verification }: Resour
     ...(verification === "payment_observed" ? [] : ["no payment observed yet"])
   ].join(" · ")
 
-const Terms = (props: { readonly terms: Terms; readonly assets: ReadonlyArray<AssetShown> }): VNode<any> =>
+const Terms = (props: { readonly terms: PaymentOption; readonly assets: ReadonlyArray<AssetShown> }): VNode<any> =>
   h(
     "span",
     { class: "row" },
@@ -83,8 +37,8 @@ const Terms = (props: { readonly terms: Terms; readonly assets: ReadonlyArray<As
   )
 
 const Item = (props: {
-  readonly one: Resource
-  readonly matches: Matches | undefined
+  readonly one: Listing
+  readonly matches: NonNullable<ListingsPage["matches"]>[number] | undefined
   readonly assets: ReadonlyArray<AssetShown>
 }): VNode<any> => {
   const { assets, matches = {}, one } = props
@@ -198,7 +152,7 @@ const Filters = ({ query }: { readonly query: URLSearchParams }): VNode<any> => 
 }
 
 /** Paging through the catalog. The browser's back button returns to the previous page. */
-const Pages = (props: { readonly of: Found["pagination"]; readonly isFirst: boolean }): VNode<any> => {
+const Pages = (props: { readonly of: ListingsPage["pagination"]; readonly isFirst: boolean }): VNode<any> => {
   const { cursor, total } = props.of
   return h(
     "p",
@@ -220,8 +174,8 @@ export const CatalogView = ({ assets }: { readonly assets: ReadonlyArray<AssetSh
     { title: "Resources for sale", wide: true, actions },
     h(Filters, { query }),
     h(CatalogFacets, { query, assets }),
-    h(Shown<Found>, {
-      asked: useAsked<Found>(path, 10_000),
+    h(Shown<ListingsPage>, {
+      asked: useAsked<ListingsPage>(path, 10_000),
       show: ({ corrected = [], items, matches, nearestOnly, pagination, partialResults, resources }) => {
         const found = items ?? resources ?? []
         return [

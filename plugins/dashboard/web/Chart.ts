@@ -5,7 +5,7 @@ import { h, type VNode } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import uPlot from "uplot"
 
-export interface Line {
+interface Line {
   readonly label: string
   /** Null if nothing was recorded. Drawn as a gap, not as zero. */
   readonly values: ReadonlyArray<number | null>
@@ -28,7 +28,7 @@ const resolved = (frame: HTMLElement, name: string): string => {
 }
 
 const bucketSeconds = { hour: 3_600, day: 86_400 }
-export type Bucket = keyof typeof bucketSeconds
+type Bucket = keyof typeof bucketSeconds
 
 /** Days are UTC days, as in the reports. Hours are in the viewer's time zone. */
 const dateOf = (bucket: Bucket) => (seconds: number) => {

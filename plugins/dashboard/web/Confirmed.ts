@@ -5,6 +5,13 @@ import { useRef, useState } from "preact/hooks"
 import type { Failed, Ready } from "./ask.ts"
 import { type Child, Notice } from "./parts.ts"
 
+/** A labeled input of the form. */
+export const Entry = ({
+  label,
+  ...input
+}: { readonly label: string } & Readonly<Record<string, unknown>>): VNode<any> =>
+  h("p", null, h("label", null, label, h("input", input)))
+
 export const Confirmed = (props: {
   readonly label: string
   readonly question: string
@@ -42,16 +49,7 @@ export const Confirmed = (props: {
         { onSubmit: submit },
         h("p", null, h("strong", null, props.question)),
         props.children,
-        h(
-          "p",
-          null,
-          h(
-            "label",
-            null,
-            "Reason, kept in the audit log ",
-            h("input", { name: "note", required: true, maxLength: 500 })
-          )
-        ),
+        h(Entry, { label: "Reason, kept in the audit log ", name: "note", required: true, maxLength: 500 }),
         state.error === undefined ? null : h(Notice, { kind: "error" }, state.error),
         h(
           "div",

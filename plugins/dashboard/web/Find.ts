@@ -7,6 +7,7 @@ import { short } from "./format.ts"
 import { isAccount, isTransaction, searchedFor } from "./identifiers.ts"
 import { written } from "./parts.ts"
 import { type FoundKind, pageOf, payeePageOf, publicPageOf } from "./place.ts"
+import type { FoundItem, ListingsPage } from "./reports.ts"
 import { keyName } from "./things.ts"
 
 interface Found {
@@ -14,20 +15,6 @@ interface Found {
   readonly title: string
   readonly note: string
   readonly href: string
-}
-
-interface Item {
-  readonly kind: FoundKind
-  readonly id: string
-  readonly title: string
-  readonly note: string
-}
-
-interface Listing {
-  readonly resource: string
-  readonly type: string
-  readonly toolName?: string
-  readonly serviceName?: string
 }
 
 const pauseMillis = 150
@@ -55,11 +42,7 @@ const readListings = async (words: string, signal: AbortSignal): Promise<Part> =
   const asked = isAccount(words)
     ? `/discovery/resources?limit=6&payTo=${words}`
     : `/discovery/search?limit=6&query=${encodeURIComponent(words)}`
-  const answer = await ask<{
-    readonly items?: ReadonlyArray<Listing>
-    readonly resources?: ReadonlyArray<Listing>
-    readonly nearestOnly?: boolean
-  }>(asked, { signal })
+  const answer = await ask<ListingsPage>(asked, { signal })
   if (answer.state === "failed") return missing(answer)
   const { items, nearestOnly, resources } = answer.body
   const found = nearestOnly === true ? [] : (items ?? resources ?? [])
@@ -74,7 +57,7 @@ const readListings = async (words: string, signal: AbortSignal): Promise<Part> =
 }
 
 const readThings = async (words: string, signal: AbortSignal): Promise<Part> => {
-  const answer = await ask<{ readonly items: ReadonlyArray<Item> }>(
+  const answer = await ask<{ readonly items: ReadonlyArray<FoundItem> }>(
     `/analytics/v1/find?q=${encodeURIComponent(words.slice(0, wordsMax))}`,
     { signal }
   )

@@ -1,7 +1,7 @@
 // The limits that change without a restart, and the form that changes one.
 import { h, type VNode } from "preact"
 import { post } from "./ask.ts"
-import { Confirmed } from "./Confirmed.ts"
+import { Confirmed, Entry } from "./Confirmed.ts"
 import { count, stroops } from "./format.ts"
 import type { FacilitatorStatus } from "./reports.ts"
 import { Table } from "./Table.ts"
@@ -43,27 +43,19 @@ const Change = (props: { readonly of: Limit; readonly mayMove: boolean; readonly
       },
       done: props.done
     },
-    h(
-      "p",
-      null,
-      h(
-        "label",
-        null,
-        isFee(name) ? "Value in stroops (empty: the setting) " : "Value (empty: the setting) ",
-        h("input", { name: "value", inputMode: "numeric", pattern: "\\d{1,18}", defaultValue: value })
-      )
-    ),
+    h(Entry, {
+      label: isFee(name) ? "Value in stroops (empty: the setting) " : "Value (empty: the setting) ",
+      name: "value",
+      inputMode: "numeric",
+      pattern: "\\d{1,18}",
+      defaultValue: value
+    }),
     name === "max_sponsored_stroops_per_key_per_day"
-      ? h(
-          "p",
-          null,
-          h(
-            "label",
-            null,
-            "For one key alone, by label ",
-            h("input", { name: "key", defaultValue: principal?.replace(/^key:/, "") ?? "" })
-          )
-        )
+      ? h(Entry, {
+          label: "For one key alone, by label ",
+          name: "key",
+          defaultValue: principal?.replace(/^key:/, "") ?? ""
+        })
       : null
   )
 }

@@ -7,8 +7,8 @@ import { useAsked } from "./ask.ts"
 import { Bars } from "./Bars.ts"
 import { CapacityPanel } from "./CapacityPanel.ts"
 import { type Choices, Select } from "./FilterBar.ts"
-import { ranges, spanOf } from "./filters.ts"
-import { count, counted, duration, percent, rounded } from "./format.ts"
+import { assetChoices, ranges, spanOf } from "./filters.ts"
+import { count, duration, percent, rounded } from "./format.ts"
 import { type Figure, Figures, Moment, Panel, SaveCsv, SettlementState, Shown, written } from "./parts.ts"
 import { amend, hrefOf, pageOf, usePlace } from "./place.ts"
 import { Change, endedOf, PulseChart, Spark, Volume } from "./PulseChart.ts"
@@ -17,6 +17,7 @@ import type { Cataloged, FacilitatorStatus, Listed, Missed, Overview, Pulse, Ref
 import type { Session } from "./session.ts"
 import { titleOf } from "./ResourceView.ts"
 import { listHref } from "./SettlementsView.ts"
+import { paceFigures } from "./StatusView.ts"
 import { Table } from "./Table.ts"
 import { Thing } from "./things.ts"
 
@@ -63,18 +64,18 @@ const MoneyFigures = ({ of }: { readonly of: Pulse }): VNode<any> => {
 
 const Range = ({ own, query }: { readonly own: string; readonly query: URLSearchParams }): VNode<any> => {
   const isChosen = query.has("from") || query.has("to")
-  const facts = useFacts()
   return h(
     "span",
     { class: "row" },
-    facts === undefined || facts.assets.length < 2
-      ? null
-      : h(Select, {
-          label: "Asset",
-          value: query.get("asset") ?? "",
-          choices: [["", "All assets"], ...facts.assets.map(({ asset, symbol }) => [asset, symbol] as const)],
-          change: (asset) => amend({ asset })
-        }),
+    assetChoices(useFacts()).map(({ choices, label, name }) =>
+      h(Select, {
+        key: name,
+        label,
+        value: query.get(name) ?? "",
+        choices,
+        change: (asset) => amend({ asset })
+      })
+    ),
     h(Select, {
       label: "Range",
       value: isChosen ? "chosen" : (query.get("range") ?? own),
@@ -89,8 +90,6 @@ const Range = ({ own, query }: { readonly own: string; readonly query: URLSearch
       : null
   )
 }
-
-const seconds = (millis: number | null): string => (millis === null ? "–" : `${(millis / 1_000).toFixed(2)} s`)
 
 /** Open and unresolved settlements from the status, with the age of the oldest. */
 const openFigures = ({ without_end }: FacilitatorStatus): ReadonlyArray<Figure> =>
@@ -144,15 +143,7 @@ const HealthPanel = (props: {
     status === undefined
       ? null
       : h(Figures, {
-          items: [
-            {
-              label: "Settlement time, p50",
-              value: seconds(status.pace.p50_ms),
-              note: `${counted(status.pace.over, "settlement")} in 30 days`
-            },
-            { label: "Settlement time, p95", value: seconds(status.pace.p95_ms) },
-            ...openFigures(status)
-          ]
+          items: [...paceFigures(status), ...openFigures(status)]
         }),
     of.reasons.length === 0
       ? h("p", { class: "empty" }, "No settlement failed in this range.")

@@ -11,16 +11,11 @@ import { Figures, Moment, Notice, Panel, SaveCsv, SettlementState, Shown, writte
 import { amend, usePlace } from "./place.ts"
 import { Amount, Table } from "./Table.ts"
 import { Reason } from "./reasons.ts"
-import type { Amount as AmountShown, Listed, Settlement, Statuses } from "./reports.ts"
+import type { Listed, Participant, Settlement } from "./reports.ts"
 import { Paging } from "./SettlementsView.ts"
 import { Thing } from "./things.ts"
 
-interface Totals extends Statuses {
-  readonly amounts: ReadonlyArray<AmountShown>
-  readonly unique_counterparties: string
-}
-
-const TotalsShown = ({ of }: { readonly of: Totals }): VNode<any> =>
+const TotalsShown = ({ of }: { readonly of: Participant }): VNode<any> =>
   h(Figures, {
     items: [
       ...of.amounts.map((one) => ({
@@ -34,10 +29,10 @@ const TotalsShown = ({ of }: { readonly of: Totals }): VNode<any> =>
   })
 
 /** An account that was never paid gets an empty state, not an error. */
-const TotalsAsked = ({ asked }: { readonly asked: Asked<Totals> }): VNode<any> =>
+const TotalsAsked = ({ asked }: { readonly asked: Asked<Participant> }): VNode<any> =>
   asked.state === "failed" && asked.status === 404
     ? h("p", { class: "quiet" }, "This account has received no payment through this facilitator yet.")
-    : h(Shown<Totals>, { asked, show: (of) => h(TotalsShown, { of }) })
+    : h(Shown<Participant>, { asked, show: (of) => h(TotalsShown, { of }) })
 
 const pageSize = 25
 
@@ -103,7 +98,7 @@ const OwnSales = (): VNode<any> => {
       wide: true,
       actions: h("span", { class: "row" }, choice, h(SaveCsv, { name: "sales", path }))
     },
-    h(TotalsAsked, { asked: useAsked<Totals>("/analytics/v1/account", 15_000) }),
+    h(TotalsAsked, { asked: useAsked<Participant>("/analytics/v1/account", 15_000) }),
     h(Shown<Listed<Settlement>>, {
       asked: useAsked<Listed<Settlement>>(path, 5_000),
       show: (of) => [

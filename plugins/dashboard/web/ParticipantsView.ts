@@ -1,6 +1,6 @@
 // Buyers and sellers, largest first, and the share of volume of the largest.
 import { h, type VNode } from "preact"
-import { type Facts, useFacts } from "./about.ts"
+import { useFacts } from "./about.ts"
 import { useAsked } from "./ask.ts"
 import { CursorList } from "./CursorList.ts"
 import { FilterBar } from "./FilterBar.ts"
@@ -9,7 +9,7 @@ import { amount, atomic, count, percent, roundedAmount } from "./format.ts"
 import { windows } from "./OverviewView.ts"
 import { Exactly, Figures, Moment, Panel, Shown } from "./parts.ts"
 import { type Place, usePlace } from "./place.ts"
-import type { Leader, Leaderboard, Overview } from "./reports.ts"
+import type { About, Leader, Leaderboard, Overview } from "./reports.ts"
 import { Amount, type Column } from "./Table.ts"
 import { Thing } from "./things.ts"
 
@@ -100,11 +100,11 @@ const Organic = ({ of }: { readonly of: Overview }): VNode<any> =>
     ]
   })
 
-const assetOf = ({ query }: Place, facts: Facts | undefined) =>
+const assetOf = ({ query }: Place, facts: About | undefined) =>
   facts?.assets.find(({ asset }) => asset === query.get("asset")) ?? facts?.assets[0]
 
 /** Query of the boards: days, asset and minimum volume, which is written in units of the asset. */
-const boardQuery = (place: Place, facts: Facts | undefined): URLSearchParams => {
+const boardQuery = (place: Place, facts: About | undefined): URLSearchParams => {
   const { query } = place
   const asked = new URLSearchParams({ days: query.get("days") ?? daysAbsent })
   const min = query.get("min") ?? ""

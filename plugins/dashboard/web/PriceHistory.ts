@@ -5,38 +5,19 @@ import { useAsked } from "./ask.ts"
 import { type AssetShown, priceOf } from "./prices.ts"
 import { counted } from "./format.ts"
 import { Moment, Shown } from "./parts.ts"
-import { payeePageOf } from "./place.ts"
+import { type ListingId, listingQuery, payeePageOf } from "./place.ts"
+import type { ListingHistory } from "./reports.ts"
 import { Table } from "./Table.ts"
 import { Thing } from "./things.ts"
 
-interface Price {
-  readonly method?: string
-  readonly scheme: string
-  readonly network: string
-  readonly asset: string
-  readonly amount: string
-  readonly payTo: string
-  readonly from: string
-  readonly until: string | null
-}
-
-export interface History {
-  readonly versions: ReadonlyArray<{ readonly version: number; readonly at: string }>
-  readonly prices: ReadonlyArray<Price>
-}
-
-const pathOf = (one: { readonly resource: string; readonly type: string; readonly toolName?: string }): string =>
-  `/discovery/history?${new URLSearchParams({
-    resource: one.resource,
-    type: one.type,
-    ...(one.toolName === undefined ? {} : { toolName: one.toolName })
-  })}`
-
-export const Prices = (props: { readonly of: History; readonly assets: ReadonlyArray<AssetShown> }): VNode<any> =>
+export const Prices = (props: {
+  readonly of: ListingHistory
+  readonly assets: ReadonlyArray<AssetShown>
+}): VNode<any> =>
   h(
     "div",
     null,
-    h(Table<Price>, {
+    h(Table<ListingHistory["prices"][number]>, {
       label: "Prices over time",
       rows: props.of.prices,
       keyOf: (price) => String(props.of.prices.indexOf(price)),
@@ -54,15 +35,16 @@ export const Prices = (props: { readonly of: History; readonly assets: ReadonlyA
   )
 
 export const PriceHistory = (props: {
-  readonly one: { readonly resource: string; readonly type: string; readonly toolName?: string }
+  readonly one: ListingId
   readonly assets: ReadonlyArray<AssetShown>
 }): VNode<any> => {
   const [isOpen, open] = useState(false)
-  const asked = useAsked<History>(isOpen ? pathOf(props.one) : undefined)
+  const path = `/discovery/history?${new URLSearchParams(listingQuery(props.one, "resource"))}`
+  const asked = useAsked<ListingHistory>(isOpen ? path : undefined)
   return h(
     "details",
     { onToggle: (event: Event) => open((event.currentTarget as HTMLDetailsElement).open) },
     h("summary", null, "Price history"),
-    isOpen ? h(Shown<History>, { asked, show: (of) => h(Prices, { of, assets: props.assets }) }) : null
+    isOpen ? h(Shown<ListingHistory>, { asked, show: (of) => h(Prices, { of, assets: props.assets }) }) : null
   )
 }

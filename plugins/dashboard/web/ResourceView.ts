@@ -9,10 +9,10 @@ import { type Decision, Decisions, stageText } from "./decisions.ts"
 import { address, amount, count, percent } from "./format.ts"
 import { nameOf } from "./listings.ts"
 import { type Child, Figures, Moment, Panel, Shown, State, written } from "./parts.ts"
-import { publicPageOf } from "./place.ts"
+import { type ListingId, listingQuery, publicPageOf } from "./place.ts"
 import { priceOf } from "./prices.ts"
 import { reasonText } from "./reasons.ts"
-import type { Cataloged, Money } from "./reports.ts"
+import type { Cataloged, ListingsPage, ResourceUse } from "./reports.ts"
 import { SettlementList } from "./SettlementsView.ts"
 import { type Column, Table } from "./Table.ts"
 import { Copy, Thing } from "./things.ts"
@@ -59,20 +59,11 @@ export interface History extends Cataloged {
   readonly observations: ReadonlyArray<ListingObservation>
 }
 
-interface Use extends Money {
-  readonly calls: string
-  readonly successes: string
-  readonly unique_buyers: string
-}
-
-interface Used {
-  readonly all_time: Use
-  readonly windows: Readonly<Record<string, Use>>
-}
-
 /** The name of a listing in a report. */
 export const titleOf = ({ resource, service_name, tool_name }: Cataloged): string =>
   nameOf({ resource, serviceName: service_name, toolName: tool_name })
+
+const idOf = ({ resource, tool_name, type }: Cataloged): ListingId => ({ resource, type, toolName: tool_name })
 
 const windows = [
   ["24h", "24 hours"],
@@ -83,7 +74,7 @@ const windows = [
 
 const account = (id: string): VNode<any> => h(Thing, { kind: "account", id })
 
-const UseTable = ({ of }: { readonly of: Used }): VNode<any> => {
+const UseTable = ({ of }: { readonly of: ResourceUse }): VNode<any> => {
   const rows = windows.map(([key, label]) => ({ label, use: key === "all" ? of.all_time : of.windows[key]! }))
   return h(Table<(typeof rows)[number]>, {
     label: "Use",
@@ -101,34 +92,27 @@ const UseTable = ({ of }: { readonly of: Used }): VNode<any> => {
   })
 }
 
-interface Ranked {
-  readonly resources: ReadonlyArray<{ readonly resource: string; readonly toolName?: string }>
-}
-
 const rankedMax = 20
 
 /** Rank in the public search for the listing's own name. */
 const Rank = ({ of }: { readonly of: History }): VNode<any> => {
   const words = (of.tool_name ?? of.service_name ?? of.resource).slice(0, 200)
-  const asked = useAsked<Ranked>(`/discovery/search?limit=${rankedMax}&query=${encodeURIComponent(words)}`)
+  const asked = useAsked<ListingsPage>(`/discovery/search?limit=${rankedMax}&query=${encodeURIComponent(words)}`)
   if (asked.state !== "ready") return h("span", { class: "quiet" }, "–")
-  const at = asked.body.resources.findIndex(
+  const { resources = [] } = asked.body
+  const at = resources.findIndex(
     ({ resource, toolName }) => resource === of.resource && (toolName ?? null) === of.tool_name
   )
   return h(
     "span",
     null,
-    at < 0 ? `Not in the first ${rankedMax}` : `${at + 1} of ${asked.body.resources.length}`,
+    at < 0 ? `Not in the first ${rankedMax}` : `${at + 1} of ${resources.length}`,
     h("span", { class: "note" }, "for ", written(words))
   )
 }
 
 const Uptime = ({ of }: { readonly of: History }): VNode<any> => {
-  const query = new URLSearchParams({
-    type: of.type,
-    url: of.resource,
-    ...(of.tool_name === null ? {} : { toolName: of.tool_name })
-  })
+  const query = new URLSearchParams(listingQuery(idOf(of)))
   const asked = useAsked<{ readonly resource: { readonly uptime?: number } }>(`/discovery/resource?${query}`)
   const uptime = asked.state === "ready" ? asked.body.resource.uptime : undefined
   return h(
@@ -156,14 +140,7 @@ const Moves = (props: { readonly of: History; readonly mayMove: boolean; readonl
           label,
           question,
           disabled: !props.mayMove,
-          run: (note) =>
-            post("/catalog/v1/moves", {
-              move,
-              note,
-              type: props.of.type,
-              url: props.of.resource,
-              ...(props.of.tool_name === null ? {} : { toolName: props.of.tool_name })
-            }),
+          run: (note) => post("/catalog/v1/moves", { move, note, ...listingQuery(idOf(props.of)) }),
           done: props.done
         })
       ),
@@ -266,12 +243,7 @@ const Head = (props: { readonly of: History; readonly actions: Child }): VNode<a
         { label: "Last paid", value: h(Moment, { at: of.last_seen_paid_at }) }
       ]
     }),
-    h(
-      "div",
-      { class: "row" },
-      props.actions,
-      h("a", { href: publicPageOf({ ...of, toolName: of.tool_name }) }, "Public page")
-    )
+    h("div", { class: "row" }, props.actions, h("a", { href: publicPageOf(idOf(of)) }, "Public page"))
   )
 }
 
@@ -279,7 +251,7 @@ export const ResourceView = (props: { readonly id: string; readonly mayMove: boo
   const [read, readAgain] = useState(0)
   const assets = useFacts()?.assets ?? []
   const path = `/analytics/v1/resources/${encodeURIComponent(props.id)}`
-  const use = useAsked<Used>(`${path}/observability`, 30_000)
+  const use = useAsked<ResourceUse>(`${path}/observability`, 30_000)
   return h(Shown<History>, {
     asked: useAsked<History>(`${path}?refresh=${read}`),
     show: (of) =>
@@ -287,7 +259,7 @@ export const ResourceView = (props: { readonly id: string; readonly mayMove: boo
         "div",
         { class: "grid" },
         h(Head, { of, actions: h(Moves, { of, mayMove: props.mayMove, done: () => readAgain(read + 1) }) }),
-        h(Panel, { title: "Use" }, h(Shown<Used>, { asked: use, show: (used) => h(UseTable, { of: used }) })),
+        h(Panel, { title: "Use" }, h(Shown<ResourceUse>, { asked: use, show: (used) => h(UseTable, { of: used }) })),
         h(Panel, { title: "Decisions" }, h(Decisions, { items: of.decisions })),
         h(Part<Option>, {
           title: "Prices",

@@ -8,22 +8,10 @@ import { amend, usePlace, useTyped } from "./place.ts"
 import { Amount, Table } from "./Table.ts"
 import type { AssetShown } from "./prices.ts"
 import { Reason } from "./reasons.ts"
+import type { Sale } from "./reports.ts"
 import { SettlementList } from "./SettlementsView.ts"
 import { type Link, useStream } from "./stream.ts"
 import { Thing } from "./things.ts"
-
-interface Sale {
-  readonly id: string
-  readonly status: string
-  readonly scheme: string
-  readonly asset: string
-  readonly amount: string
-  readonly payer: string
-  readonly payTo: string
-  readonly transaction: string
-  readonly recordedAt: string
-  readonly errorReason?: string
-}
 
 const rowsMax = 50
 

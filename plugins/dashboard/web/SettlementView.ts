@@ -4,7 +4,7 @@ import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
-import { address, amount, type Denomination, stroops } from "./format.ts"
+import { address, amount, type Denomination, seconds, stroops } from "./format.ts"
 import { type Child, type Figure, Figures, Moment, Notice, Panel, SettlementState, Shown, written } from "./parts.ts"
 import { Reason, reasonText } from "./reasons.ts"
 import type { Life, Settlement } from "./reports.ts"
@@ -21,7 +21,7 @@ const Step = (props: {
 }): VNode<any> => {
   const millis =
     props.at == null || props.since === undefined ? undefined : Date.parse(props.at) - Date.parse(props.since)
-  const shown = millis === undefined ? undefined : `+${(Math.max(0, millis) / 1_000).toFixed(2)} s`
+  const shown = millis === undefined ? undefined : `+${seconds(Math.max(0, millis))}`
   return h(
     "li",
     { class: props.kind },

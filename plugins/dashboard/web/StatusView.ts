@@ -6,21 +6,39 @@ import { post, useAsked } from "./ask.ts"
 import { BatchView } from "./BatchView.ts"
 import { BooksPanel } from "./BooksPanel.ts"
 import { LimitsPanel } from "./LimitsPanel.ts"
-import { Confirmed } from "./Confirmed.ts"
+import { Confirmed, Entry } from "./Confirmed.ts"
 import { WaitingDeliveries } from "./DeliveriesView.ts"
-import { amount, count, counted, duration, percent, roundedStroops, stroops } from "./format.ts"
+import { amount, count, counted, duration, percent, roundedStroops, seconds, stroops } from "./format.ts"
 import { isTransaction } from "./identifiers.ts"
 import { RotationView } from "./RotationView.ts"
-import { Exactly, Figures, Moment, Notice, Panel, SaveCsv, SettlementState, Shown, State, written } from "./parts.ts"
+import {
+  Exactly,
+  type Figure,
+  Figures,
+  Moment,
+  Notice,
+  Panel,
+  SaveCsv,
+  SettlementState,
+  Shown,
+  State,
+  written
+} from "./parts.ts"
 import type { ActorShown, ChannelShown, FacilitatorStatus, Moves, WithoutEnd } from "./reports.ts"
 import { Amount, Table } from "./Table.ts"
 import { keyName, Thing } from "./things.ts"
 
-const seconds = (millis: number | null): string => (millis === null ? "–" : `${(millis / 1_000).toFixed(2)} s`)
+export const paceFigures = ({ pace }: FacilitatorStatus): ReadonlyArray<Figure> => [
+  {
+    label: "Settlement time, p50",
+    value: seconds(pace.p50_ms),
+    note: `${counted(pace.over, "settlement")} in 30 days`
+  },
+  { label: "Settlement time, p95", value: seconds(pace.p95_ms) }
+]
 
-/** The overview shows these as well. */
-export const StatusFigures = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> => {
-  const { fees, in_flight, pace, sponsor } = of
+const StatusFigures = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> => {
+  const { fees, in_flight, sponsor } = of
   const used = BigInt(fees.charged_stroops) + BigInt(fees.reserved_stroops)
   const left = BigInt(fees.limit_stroops) - used
   return h(Figures, {
@@ -31,12 +49,7 @@ export const StatusFigures = ({ of }: { readonly of: FacilitatorStatus }): VNode
         value: amount(one.amount, one),
         note: counted(one.settlements, "settlement")
       })),
-      {
-        label: "Settlement time, p50",
-        value: seconds(pace.p50_ms),
-        note: `${counted(pace.over, "settlement")} in 30 days`
-      },
-      { label: "Settlement time, p95", value: seconds(pace.p95_ms) },
+      ...paceFigures(of),
       { label: "Fees today", value: stroops(fees.charged_stroops), note: `${stroops(fees.reserved_stroops)} reserved` },
       {
         label: "Fee budget left today",
@@ -224,23 +237,15 @@ const Resize = (props: {
         post("/dashboard/v1/moves", { move: "resize-channels", count: Number(given.get("count")), note }),
       done: props.done
     },
-    h(
-      "p",
-      null,
-      h(
-        "label",
-        null,
-        "Channels ",
-        h("input", {
-          type: "number",
-          name: "count",
-          min: 1,
-          max: 1_000,
-          required: true,
-          defaultValue: String(props.of.channels_required)
-        })
-      )
-    )
+    h(Entry, {
+      label: "Channels ",
+      type: "number",
+      name: "count",
+      min: 1,
+      max: 1_000,
+      required: true,
+      defaultValue: String(props.of.channels_required)
+    })
   )
 
 /** An actor, and the result of a reconciler's last run. */

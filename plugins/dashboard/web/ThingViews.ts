@@ -4,39 +4,17 @@ import { useFacts } from "./about.ts"
 import { useAsked } from "./ask.ts"
 import { Meter } from "./Bars.ts"
 import { CursorList } from "./CursorList.ts"
-import { amount, count, counted, type Denomination, percent, stroops } from "./format.ts"
+import { amount, count, counted, percent, stroops } from "./format.ts"
 import { bareUrl } from "./listings.ts"
 import { type Child, Figures, Moment, Panel, Shown, State, written } from "./parts.ts"
 import { hrefOf, payeePageOf, usePlace } from "./place.ts"
-import type {
-  Amount as AmountShown,
-  Cataloged,
-  FacilitatorStatus,
-  Listed,
-  Pulse,
-  Selling,
-  Statuses
-} from "./reports.ts"
+import type { Cataloged, Counterparty, FacilitatorStatus, Listed, Participant, Pulse, Selling } from "./reports.ts"
 import { listingColumns } from "./ResourcesView.ts"
 import { SettlementList } from "./SettlementsView.ts"
 import { Change, endedOf, PulseChart, Volume } from "./PulseChart.ts"
 import { spanOf } from "./filters.ts"
 import { Amount, Table } from "./Table.ts"
 import { Thing } from "./things.ts"
-
-interface Totals extends Statuses {
-  readonly amounts: ReadonlyArray<AmountShown>
-  readonly unique_counterparties: string
-  readonly first_activity: string | null
-  readonly latest_activity: string | null
-}
-
-interface Counterparty extends Denomination {
-  readonly address: string
-  readonly tx_count: string
-  readonly total_amount: string
-  readonly latest_activity: string
-}
 
 const Hero = (props: { readonly children?: Child; readonly label: string }): VNode<any> =>
   h("section", { class: "panel wide hero", "aria-label": props.label }, props.children)
@@ -45,13 +23,13 @@ const Hero = (props: { readonly children?: Child; readonly label: string }): VNo
 const Side = (props: { readonly id: string; readonly role: "buyer" | "seller" }): VNode<any> | null => {
   const isBuyer = props.role === "buyer"
   const path = `/analytics/v1/${props.role}s/${encodeURIComponent(props.id)}`
-  const asked = useAsked<Totals>(path, 15_000)
+  const asked = useAsked<Participant>(path, 15_000)
   const others = useAsked<Listed<Counterparty>>(`${path}/counterparties?limit=5`, 30_000)
   if (asked.state === "failed" && asked.status === 404) return null
   return h(
     Panel,
     { title: isBuyer ? "As payer" : "As recipient" },
-    h(Shown<Totals>, {
+    h(Shown<Participant>, {
       asked,
       show: (of) =>
         h(Figures, {

@@ -5,20 +5,8 @@ import { useState } from "preact/hooks"
 import { ask, post, useAsked } from "./ask.ts"
 import { Moment, Notice, Panel } from "./parts.ts"
 import { payeePageOf } from "./place.ts"
+import type { AccountChallenged, AccountShown } from "./reports.ts"
 import { Thing } from "./things.ts"
-
-export interface AccountShown {
-  readonly account: string | null
-  readonly until: string | null
-}
-
-interface Challenged {
-  readonly account: string
-  readonly challenge: string
-  /** A contract account signs this instead of the challenge. */
-  readonly authorization?: string
-  readonly expires_at: string
-}
 
 export const useAccount = (): AccountShown | undefined => {
   const asked = useAsked<AccountShown>("/dashboard/account", 60_000)
@@ -72,7 +60,7 @@ const AskChallenge = (props: { readonly busy: boolean; readonly asked: (account:
   )
 
 const AnswerChallenge = (props: {
-  readonly of: Challenged
+  readonly of: AccountChallenged
   readonly busy: boolean
   readonly answered: (signature: string) => void
   readonly back: () => void
@@ -126,12 +114,12 @@ const AnswerChallenge = (props: {
 export const AccountSignIn = (): VNode<any> => {
   const [state, change] = useState<{
     readonly busy: boolean
-    readonly of?: Challenged
+    readonly of?: AccountChallenged
     readonly error?: string
   }>({ busy: false })
   const asked = async (account: string): Promise<void> => {
     change({ busy: true })
-    const answer = await post<Challenged>("/dashboard/account/challenge", { account })
+    const answer = await post<AccountChallenged>("/dashboard/account/challenge", { account })
     change(answer.state === "ready" ? { busy: false, of: answer.body } : { busy: false, error: answer.words })
   }
   const { busy, error, of } = state

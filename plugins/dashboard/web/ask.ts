@@ -20,6 +20,19 @@ export type Asked<A> = { readonly state: "loading" } | Ready<A> | Failed
 const pauseFirst = 1_000
 const pauseMax = 15_000
 
+/** Exponential backoff: the next pause in milliseconds, and a return to the first one. */
+export const makeBackoff = () => {
+  let pause = pauseFirst
+  return {
+    next: (): number => {
+      const now = pause
+      pause = Math.min(pause * 2, pauseMax)
+      return now
+    },
+    reset: (): void => void (pause = pauseFirst)
+  }
+}
+
 const hex = (bytes: number): string =>
   [...crypto.getRandomValues(new Uint8Array(bytes))].map((byte) => byte.toString(16).padStart(2, "0")).join("")
 
@@ -112,7 +125,7 @@ export const useAsked = <A>(path: string | undefined, everyMillis?: number): Ask
     if (path === undefined) return undefined
     const stop = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
-    let pause = pauseFirst
+    const pauses = makeBackoff()
     const go = async (): Promise<void> => {
       const answer = await ask<A>(path, { signal: stop.signal }).catch(() => undefined)
       if (answer === undefined || stop.signal.aborted) return
@@ -122,10 +135,9 @@ export const useAsked = <A>(path: string | undefined, everyMillis?: number): Ask
           : { path, asked: answer }
       )
       if (answer.state === "failed" && isPassing(answer.status)) {
-        timer = setTimeout(go, pause)
-        pause = Math.min(pause * 2, pauseMax)
+        timer = setTimeout(go, pauses.next())
       } else {
-        pause = pauseFirst
+        pauses.reset()
         if (everyMillis !== undefined) timer = setTimeout(go, everyMillis)
       }
     }

@@ -1,10 +1,11 @@
 // Filters of settlements: converts the URL to the route's query, and defines the fields above the list. People write
 // amounts in units of the chosen asset.
 import { h, type VNode } from "preact"
-import { type Facts, useFacts } from "./about.ts"
+import { useFacts } from "./about.ts"
 import { type Choices, type Choosing, FilterBar, type Typing } from "./FilterBar.ts"
 import { atomic } from "./format.ts"
 import { amend, type Place } from "./place.ts"
+import type { About } from "./reports.ts"
 
 export const ranges: Choices = [
   ["24h", "24 hours"],
@@ -48,7 +49,7 @@ const plain = ["status", "payer", "payTo", "party", "reason", "key", "origin", "
 /** The route's query for a list; `fixed` are the members that the page itself sets. */
 export const routeQuery = (
   { query }: Place,
-  facts: Facts | undefined,
+  facts: About | undefined,
   fixed: Readonly<Record<string, string>> = {}
 ): URLSearchParams => {
   const asked = new URLSearchParams({ ...fixed })
@@ -74,13 +75,13 @@ export const routeQuery = (
 
 /** Checks an amount. Its decimals depend on the asset. */
 export const amountIssue =
-  (asset: Facts["assets"][number] | undefined) =>
+  (asset: About["assets"][number] | undefined) =>
   (text: string): string | undefined =>
     asset === undefined || atomic(text, asset.decimals) !== undefined
       ? undefined
       : `Write an amount of ${asset.symbol}, such as 1.50, with at most ${asset.decimals} decimals.`
 
-const fieldsOf = (asset: Facts["assets"][number] | undefined): ReadonlyArray<Typing> => [
+const fieldsOf = (asset: About["assets"][number] | undefined): ReadonlyArray<Typing> => [
   { name: "payer", label: "Payer" },
   { name: "payTo", label: "Recipient" },
   { name: "origin", label: "Origin" },
@@ -99,7 +100,7 @@ const linked: ReadonlyArray<Typing> = [
 ]
 
 /** The accepted assets, if there is more than one. */
-export const assetChoices = (facts: Facts | undefined): ReadonlyArray<Choosing> =>
+export const assetChoices = (facts: About | undefined): ReadonlyArray<Choosing> =>
   facts === undefined || facts.assets.length < 2
     ? []
     : [

@@ -124,6 +124,9 @@ export const duration = (seconds: number): string => {
   return seconds < 10 ? `${Math.max(0, seconds).toFixed(1)} s` : `${Math.round(seconds)} s`
 }
 
+/** Milliseconds as seconds with two decimals; a dash without a measurement. */
+export const seconds = (millis: number | null): string => (millis === null ? "–" : `${(millis / 1_000).toFixed(2)} s`)
+
 /** How long ago a moment is, or how far ahead: `4 min ago`. */
 export const relative = (iso: string, nowMillis: number): string => {
   const seconds = (nowMillis - Date.parse(iso)) / 1_000

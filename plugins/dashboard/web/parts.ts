@@ -133,7 +133,6 @@ const settlementStates: Readonly<Record<string, string>> = {
   submitted: "pending"
 }
 
-/** The state of a settlement. */
 export const SettlementState = ({ word }: { readonly word: string }): VNode<any> =>
   h(State, { word: settlementStates[word] ?? word })
 

@@ -73,17 +73,21 @@ export type FoundKind = Kind | "reason"
 export const pageOf = (kind: FoundKind, id: string): string =>
   kind === "reason" ? hrefOf("settlements", "", { reason: id }) : hrefOf(kind, id)
 
-/** The public page of a resource, by its public identity. */
-export const publicPageOf = (one: {
+/** A resource's public identity. */
+export interface ListingId {
   readonly resource: string
   readonly type: string
   readonly toolName?: string | null
-}): string =>
-  `/resource?${new URLSearchParams({
-    url: one.resource,
-    type: one.type,
-    ...(one.toolName == null || one.toolName === "" ? {} : { toolName: one.toolName })
-  })}`
+}
+
+/** The identity as parameters of a route. Routes differ in the name of the URL. */
+export const listingQuery = (one: ListingId, url: "url" | "resource" = "url"): Readonly<Record<string, string>> => ({
+  [url]: one.resource,
+  type: one.type,
+  ...(one.toolName == null || one.toolName === "" ? {} : { toolName: one.toolName })
+})
+
+export const publicPageOf = (one: ListingId): string => `/resource?${new URLSearchParams(listingQuery(one))}`
 
 /** The public page of a recipient account. */
 export const payeePageOf = (account: string): string => `/payee?account=${encodeURIComponent(account)}`

@@ -1,17 +1,8 @@
 // Formatted prices. Uses the asset's own units if the facilitator has the asset configured. Pure.
 import { count, decimal, short } from "./format.ts"
+import type { About, PaymentOption } from "./reports.ts"
 
-export interface AssetShown {
-  readonly asset: string
-  readonly symbol: string
-  readonly decimals: number
-}
-
-interface Priced {
-  readonly scheme: string
-  readonly asset: string
-  readonly amount: string
-}
+export type AssetShown = Pick<About["assets"][number], "asset" | "decimals" | "symbol">
 
 /** An amount in atomic units, formatted. */
 const figureOf = (amount: string, asset: string, assets: ReadonlyArray<AssetShown>): string => {
@@ -21,7 +12,10 @@ const figureOf = (amount: string, asset: string, assets: ReadonlyArray<AssetShow
     : `${decimal(amount, known.decimals)} ${known.symbol}`
 }
 
-export const priceOf = ({ amount, asset, scheme }: Priced, assets: ReadonlyArray<AssetShown>): string => {
+export const priceOf = (
+  { amount, asset, scheme }: Pick<PaymentOption, "amount" | "asset" | "scheme">,
+  assets: ReadonlyArray<AssetShown>
+): string => {
   const figure = figureOf(amount, asset, assets)
   return scheme === "upto" ? `up to ${figure}` : figure
 }

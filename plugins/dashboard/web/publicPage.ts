@@ -2,7 +2,7 @@
 // the public discovery routes, with badges that a seller can embed.
 import { h, type VNode } from "preact"
 import { useEffect } from "preact/hooks"
-import { type Facts, useFacts } from "./about.ts"
+import { useFacts } from "./about.ts"
 import { useAsked } from "./ask.ts"
 import { Find } from "./Find.ts"
 import { address, count, percent, tabTitle } from "./format.ts"
@@ -11,35 +11,10 @@ import { Bar, type Child, draw, Figures, Foot, Moment, Panel, Shown, State, writ
 import { payeePageOf, publicPageOf } from "./place.ts"
 import { Prices } from "./PriceHistory.ts"
 import { priceOf } from "./prices.ts"
+import type { About, Listing, ListingHistory, PaymentOption } from "./reports.ts"
 import { useSession } from "./session.ts"
 import { Table } from "./Table.ts"
 import { Copy, Thing } from "./things.ts"
-
-interface Terms {
-  readonly scheme: string
-  readonly network: string
-  readonly asset: string
-  readonly amount: string
-  readonly payTo: string
-}
-
-interface Resource {
-  readonly resource: string
-  readonly type: string
-  readonly toolName?: string
-  readonly serviceName?: string
-  readonly description?: string
-  readonly tags?: ReadonlyArray<string>
-  readonly accepts: ReadonlyArray<Terms>
-  readonly lastUpdated: string
-  readonly status: string
-  readonly ownership: string
-  readonly verification: string
-  readonly settlements?: number
-  readonly payers?: number
-  readonly uptime?: number
-  readonly lastSettledAt?: string
-}
 
 const badgeKinds = [
   ["listing", "Verified listing"],
@@ -47,10 +22,10 @@ const badgeKinds = [
   ["uptime", "Uptime"]
 ] as const
 
-const badgePath = (kind: string, { accepts, resource }: Resource): string =>
+const badgePath = (kind: string, { accepts, resource }: Listing): string =>
   `/badge/${kind}.svg?${new URLSearchParams({ url: resource, payTo: accepts[0]?.payTo ?? "" })}`
 
-const Badges = ({ of }: { readonly of: Resource }): VNode<any> =>
+const Badges = ({ of }: { readonly of: Listing }): VNode<any> =>
   h(
     Panel,
     { title: "Badges" },
@@ -77,7 +52,7 @@ const Badges = ({ of }: { readonly of: Resource }): VNode<any> =>
     )
   )
 
-const Price = (props: { readonly terms: Terms; readonly facts: Facts | undefined }): VNode<any> =>
+const Price = (props: { readonly terms: PaymentOption; readonly facts: About | undefined }): VNode<any> =>
   h(
     "div",
     { class: "row" },
@@ -86,15 +61,10 @@ const Price = (props: { readonly terms: Terms; readonly facts: Facts | undefined
     h(Thing, { kind: "account", id: props.terms.payTo, href: payeePageOf(props.terms.payTo) })
   )
 
-interface History {
-  readonly versions: ReadonlyArray<{ readonly version: number; readonly at: string }>
-  readonly prices: Parameters<typeof Prices>[0]["of"]["prices"]
-}
-
-const ResourceShown = (props: { readonly of: Resource; readonly query: URLSearchParams }): VNode<any> => {
+const ResourceShown = (props: { readonly of: Listing; readonly query: URLSearchParams }): VNode<any> => {
   const { of } = props
   const facts = useFacts()
-  const history = useAsked<History>(`/discovery/history?${props.query}`)
+  const history = useAsked<ListingHistory>(`/discovery/history?${props.query}`)
   return h(
     "div",
     { class: "grid" },
@@ -140,7 +110,7 @@ const ResourceShown = (props: { readonly of: Resource; readonly query: URLSearch
     h(
       Panel,
       { title: "Price history", wide: true },
-      h(Shown<History>, { asked: history, show: (body) => h(Prices, { of: body, assets: facts?.assets ?? [] }) })
+      h(Shown<ListingHistory>, { asked: history, show: (body) => h(Prices, { of: body, assets: facts?.assets ?? [] }) })
     )
   )
 }
@@ -149,7 +119,7 @@ const Titled = (props: { readonly title: Child; readonly children?: Child }): VN
   h("div", null, h("h1", null, props.title), props.children)
 
 const ResourcePage = ({ query }: { readonly query: URLSearchParams }): VNode<any> => {
-  const asked = useAsked<{ readonly resource?: Resource } & Partial<Resource>>(`/discovery/resource?${query}`)
+  const asked = useAsked<{ readonly resource?: Listing } & Partial<Listing>>(`/discovery/resource?${query}`)
   if (asked.state === "failed" && asked.status === 404)
     return h(
       Titled,
@@ -165,8 +135,8 @@ const ResourcePage = ({ query }: { readonly query: URLSearchParams }): VNode<any
     asked,
     show: (body) => {
       const of = (
-        typeof (body as Resource).resource === "string" ? body : (body as { resource: Resource }).resource
-      ) as Resource
+        typeof (body as Listing).resource === "string" ? body : (body as { resource: Listing }).resource
+      ) as Listing
       return h(Titled, { title: written(nameOf(of)) }, h(ResourceShown, { of, query: historyQuery(query) }))
     }
   })
@@ -182,7 +152,7 @@ const historyQuery = (query: URLSearchParams): URLSearchParams => {
 
 const PayeePage = ({ account }: { readonly account: string }): VNode<any> => {
   const facts = useFacts()
-  const asked = useAsked<{ readonly items: ReadonlyArray<Resource>; readonly pagination: { readonly total?: number } }>(
+  const asked = useAsked<{ readonly items: ReadonlyArray<Listing>; readonly pagination: { readonly total?: number } }>(
     `/discovery/resources?limit=100&payTo=${encodeURIComponent(account)}`,
     30_000
   )
@@ -200,10 +170,10 @@ const PayeePage = ({ account }: { readonly account: string }): VNode<any> => {
       h(
         Panel,
         { title: "Resources for sale", wide: true },
-        h(Shown<{ readonly items: ReadonlyArray<Resource> }>, {
+        h(Shown<{ readonly items: ReadonlyArray<Listing> }>, {
           asked,
           show: ({ items }) =>
-            h(Table<Resource>, {
+            h(Table<Listing>, {
               label: "Resources for sale",
               rows: items,
               keyOf: (one) => `${one.resource} ${one.toolName ?? ""}`,

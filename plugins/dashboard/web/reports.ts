@@ -3,25 +3,41 @@
 import type * as Client from "../../../examples/client/types.ts"
 
 export type {
+  About,
+  AccountChallenged,
+  AccountShown,
   ActorShown,
   ChannelShown,
+  Counterparty,
+  FacetCounts,
   Life,
+  ListingHistory,
   Moves,
   Overview,
+  Participant,
+  PaymentOption,
   Pulse,
+  ResourceUse,
   Rotations,
   SearchStatus,
   Selling,
   Session,
+  Use,
   WithoutEnd
 } from "../../../examples/client/types.ts"
 
-export type Amount = Client.Overview["amounts"][number]
-export type Money = Pick<Client.Overview, "total_amount" | "amounts" | "asset" | "asset_symbol" | "asset_decimals">
-export type Statuses = Pick<
-  Client.Overview,
-  "total_transactions" | "successful_transactions" | "failed_transactions" | "unknown_transactions"
->
+/** A public listing in full, as this facilitator's own pages ask for it. */
+export type Listing = Client.DiscoveryResource &
+  Required<Pick<Client.DiscoveryResource, "lastUpdated" | "ownership" | "status" | "verification" | "versionHash">>
+/** A page of the catalog, browsed or searched. */
+export type ListingsPage = Omit<Client.SearchPage, "pagination" | "resources"> & {
+  readonly items?: ReadonlyArray<Listing>
+  readonly resources?: ReadonlyArray<Listing>
+  readonly pagination: Client.SearchPage["pagination"] & { readonly total?: number }
+}
+/** A settlement as its own seller reads it. */
+export type Sale = Client.Settlement
+export type FoundItem = Client.Found["items"][number]
 export type Settlement = Omit<Client.SettlementRecord, "status"> & {
   readonly status: string
   readonly origin?: string | null

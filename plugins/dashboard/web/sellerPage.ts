@@ -2,21 +2,16 @@
 // demonstration payment. Sign-in is by a seller's key, or by the paid account. Without keys, the page and its stream
 // are for this machine only.
 import { h, type VNode } from "preact"
-import { AccountBar, type AccountShown, AccountSignIn, useAccount } from "./account.ts"
-import { useAsked } from "./ask.ts"
+import { useFacts } from "./about.ts"
+import { AccountBar, AccountSignIn, useAccount } from "./account.ts"
 import { Find } from "./Find.ts"
 import { ListingView } from "./ListingView.ts"
 import { OwnView } from "./OwnView.ts"
 import { Bar, draw, Foot, Panel } from "./parts.ts"
-import type { AssetShown } from "./prices.ts"
+import type { AccountShown } from "./reports.ts"
 import { AccountView, SalesView } from "./SalesView.ts"
 import { type Session, SignIn, useSession, SignedInAs } from "./session.ts"
 import { TryView } from "./TryView.ts"
-
-interface About {
-  readonly plugins: ReadonlyArray<string>
-  readonly assets: ReadonlyArray<AssetShown>
-}
 
 /** Instructions for sellers, shown above the sales. */
 const HowTo = (): VNode<any> =>
@@ -53,8 +48,7 @@ const SignIns = ({ session }: { readonly session: Session }): VNode<any> =>
 
 const Content = (props: { readonly session: Session; readonly account: AccountShown }): VNode<any> => {
   const { account, session } = props
-  const about = useAsked<About>("/dashboard/v1/about")
-  const { assets, plugins } = about.state === "ready" ? about.body : { assets: [], plugins: [] }
+  const { assets = [], plugins = [] } = useFacts() ?? {}
   const isKnown = account.account !== null
   return h(
     "div",

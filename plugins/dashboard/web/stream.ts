@@ -2,12 +2,11 @@
 // on a refused one (a starting facilitator, too many subscribers, a revoked key); that is reopened here with
 // exponential backoff, from the last event.
 import { useEffect, useRef, useState } from "preact/hooks"
+import { makeBackoff } from "./ask.ts"
 
 export type Link = "opening" | "open" | "lost" | "refused"
 
 const types = ["recorded", "settled", "failed", "expired", "unresolved"]
-const pauseFirst = 1_000
-const pauseMax = 15_000
 
 /** Subscribes to the stream at a path while the component is mounted; `receive` gets the data of each event. */
 export const useStream = (path: string, receive: (data: string) => void): Link => {
@@ -17,7 +16,7 @@ export const useStream = (path: string, receive: (data: string) => void): Link =
   useEffect(() => {
     let stream: EventSource
     let timer: ReturnType<typeof setTimeout> | undefined
-    let pause = pauseFirst
+    const pauses = makeBackoff()
     let last = ""
     const listen = ({ data, lastEventId }: MessageEvent<string>): void => {
       last = lastEventId
@@ -29,15 +28,14 @@ export const useStream = (path: string, receive: (data: string) => void): Link =
       stream.addEventListener("journal.rewound", ({ lastEventId }: MessageEvent<string>) => void (last = lastEventId))
       for (const type of types) stream.addEventListener(`settlement.${type}`, listen)
       stream.onopen = () => {
-        pause = pauseFirst
+        pauses.reset()
         report("open")
       }
       stream.onerror = () => {
         const isOver = stream.readyState === EventSource.CLOSED
         report(isOver ? "refused" : "lost")
         if (!isOver) return
-        timer = setTimeout(open, pause)
-        pause = Math.min(pause * 2, pauseMax)
+        timer = setTimeout(open, pauses.next())
       }
     }
     open()

@@ -4,25 +4,10 @@ import { useAsked } from "./ask.ts"
 import { Find } from "./Find.ts"
 import { CatalogView } from "./CatalogView.ts"
 import { decimal, duration } from "./format.ts"
+import type { About } from "./reports.ts"
 import { useSession } from "./session.ts"
 import { TryView } from "./TryView.ts"
 import { Bar, draw, Figures, Foot, Panel, Shown, State } from "./parts.ts"
-
-export interface About {
-  readonly version: string
-  readonly network: string
-  readonly networks: ReadonlyArray<string>
-  readonly schemes: ReadonlyArray<string>
-  readonly assets: ReadonlyArray<{
-    readonly asset: string
-    readonly symbol: string
-    readonly decimals: number
-    readonly max_payment: string
-  }>
-  readonly keys_required: boolean
-  readonly local_ledger: boolean
-  readonly plugins: ReadonlyArray<string>
-}
 
 interface Ready {
   readonly status: string

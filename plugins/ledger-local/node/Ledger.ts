@@ -67,7 +67,7 @@ export interface LedgerImage extends LedgerState {
 
 type SendStatus = "PENDING" | "DUPLICATE" | "TRY_AGAIN_LATER" | "ERROR"
 
-export interface SendAnswer {
+interface SendAnswer {
   readonly status: SendStatus
   readonly hash: string
   readonly error?: TransactionResult
@@ -91,7 +91,7 @@ export interface ClosedLedger {
 }
 
 /** An unexpected failure in the ledger's code, and the work during which it happened. */
-export interface Defect {
+interface Defect {
   readonly during: string
   readonly error: unknown
 }

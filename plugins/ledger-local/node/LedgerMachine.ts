@@ -102,7 +102,6 @@ export interface LedgerMachine {
   readonly close: <Closed extends ClosedLedger | undefined>(
     prepare: (now: bigint) => Closed
   ) => Effect.Effect<Closed, UpstreamFailed>
-  /** Closes the next ledger. */
   readonly closeNext: Effect.Effect<ClosedLedger>
   /** Closes the next ledger for the clock; while close times are ahead of it, every second one of the empty ones. */
   readonly closeDue: Effect.Effect<void>

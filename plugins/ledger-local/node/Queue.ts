@@ -21,7 +21,7 @@ interface QueueEntry {
 }
 
 /** The queue's decision before the transaction itself is validated. */
-export type Admission =
+type Admission =
   | { readonly is: "duplicate" | "tryAgainLater" | "badSequence" }
   | { readonly is: "feeTooLow"; readonly leastFeeStroops: bigint }
   /**

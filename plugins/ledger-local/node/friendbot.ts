@@ -25,7 +25,7 @@ import type { MuxedAccount, Operation } from "../transaction/Wire.ts"
 import { friendbotAccount, type LocalAccount, usdc, usdcAdminAccount, usdcIssuerId } from "./accounts.ts"
 import type { ClosedLedger, Ledger } from "./Ledger.ts"
 
-export const FRIENDBOT_STROOPS = 10_000_0000000n
+const FRIENDBOT_STROOPS = 10_000_0000000n
 const FEE_STROOPS = 100
 /** Declared for a call of an asset's contract; unneeded rent is refunded. */
 const RESOURCE_FEE_STROOPS = 5_0000000

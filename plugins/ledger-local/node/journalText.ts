@@ -44,7 +44,7 @@ interface JournalLine extends LedgerLine {
   readonly gone?: ReadonlyArray<string>
 }
 
-export interface Snapshot {
+interface Snapshot {
   readonly version: number
   /** Base64 of the network's id, so that a folder is not read as another network's. */
   readonly network: string
@@ -166,7 +166,7 @@ export const imageOf = ({ history, options, store }: Ledger): StoredImage => ({
 })
 
 /** The intact part of a journal. */
-export interface Whole {
+interface Whole {
   readonly lines: ReadonlyArray<JournalLine>
   /** Characters of the text up to the end of the last whole line. */
   readonly length: number

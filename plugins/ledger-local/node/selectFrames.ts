@@ -4,7 +4,7 @@ import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
 import type { Frame } from "../transaction/Frame.ts"
 import { type CloseLimit, instructionsOf } from "./CloseLimit.ts"
 
-export interface Selection {
+interface Selection {
   /** Classic transactions before those of contracts. */
   readonly frames: ReadonlyArray<Frame>
   /** What would have fitted, had the ledgers before not run out of time. */

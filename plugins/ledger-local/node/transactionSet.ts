@@ -1,6 +1,7 @@
 // The hashes of transactions in a ledger's header: of the agreed set, and of the results, over the same bytes that
 // `getLedgers` returns. The set has the network's two phases, classic transactions and contract transactions, the
 // latter in one stage and one cluster. It is built from the received envelopes' bytes.
+import { joinBytes } from "../../../kernel/stellar/joinBytes.ts"
 import type { EngineCrypto } from "../engine/host/Random.ts"
 
 /** The transactions of one phase, in apply order. */
@@ -8,16 +9,6 @@ export interface Phase {
   readonly envelopes: ReadonlyArray<Uint8Array>
   /** Stroops per operation that the whole phase pays. */
   readonly baseFeeStroops: bigint
-}
-
-export const concat = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const all = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    all.set(part, at)
-    at += part.length
-  }
-  return all
 }
 
 const int = (value: number): Uint8Array => {
@@ -51,11 +42,11 @@ const parallelBytes = ({ envelopes, baseFeeStroops }: Phase): ReadonlyArray<Uint
 
 /** The set as XDR; the header has its SHA-256. */
 export const transactionSetBytes = (previousHash: Uint8Array, classic: Phase, soroban: Phase): Uint8Array =>
-  concat([int(1), previousHash, int(2), ...classicBytes(classic), ...parallelBytes(soroban)])
+  joinBytes([int(1), previousHash, int(2), ...classicBytes(classic), ...parallelBytes(soroban)])
 
 /** The results as XDR, pairs of a transaction's hash and its result; the header has their SHA-256. */
 export const resultSetBytes = (pairs: ReadonlyArray<readonly [hash: Uint8Array, result: Uint8Array]>): Uint8Array =>
-  concat([int(pairs.length), ...pairs.flat()])
+  joinBytes([int(pairs.length), ...pairs.flat()])
 
 const nothing: Phase = { envelopes: [], baseFeeStroops: 0n }
 

@@ -12,7 +12,7 @@ import { checkFormat, list, type Params } from "./params.ts"
 import { invalidParams } from "./RpcError.ts"
 import type { View } from "./View.ts"
 
-export const KEYS_MAX = 200
+const KEYS_MAX = 200
 /** A key's XDR may have this many bytes. */
 const KEY_BYTES_MAX = 16_384
 

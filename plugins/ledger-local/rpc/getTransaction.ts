@@ -17,7 +17,7 @@ export const toid = (ledger: number, transaction: number, operation: number): bi
   (BigInt(ledger) << 32n) | (BigInt(transaction) << 12n) | BigInt(operation)
 
 export const ledgerOf = (id: bigint): number => Number(id >> 32n)
-export const transactionOf = (id: bigint): number => Number((id >> 12n) & 0xfffffn)
+const transactionOf = (id: bigint): number => Number((id >> 12n) & 0xfffffn)
 
 const TRANSACTIONS_DEFAULT = 50
 const TRANSACTIONS_MAX = 200

@@ -55,7 +55,7 @@ export const checkFormat = (params: Params): void => {
   if (problem !== undefined) throw invalidParams(problem)
 }
 
-export interface Page {
+interface Page {
   readonly cursor: string
   readonly limit: number
 }

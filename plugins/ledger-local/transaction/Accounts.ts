@@ -7,7 +7,7 @@ import type { AccountExtV2 } from "./Wire.ts"
 
 export const INT64_MAX = (1n << 63n) - 1n
 /** Subentries an account may have. */
-export const SUBENTRIES_MAX = 1_000
+const SUBENTRIES_MAX = 1_000
 const UINT32_MAX = 0xffff_ffff
 
 export const AccountFlag = { authRequired: 1, authRevocable: 2, authImmutable: 4, clawbackEnabled: 8 } as const

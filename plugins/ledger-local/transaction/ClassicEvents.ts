@@ -2,6 +2,7 @@
 // uses, so one reader follows both. A transfer from the issuer is a mint, to the issuer a burn; the receiver's muxed id
 // or the transaction's memo travels in the data. With events switched off, nothing is collected.
 import { AccountType, AssetType, ClaimAtomType, MemoType } from "../engine/xdr/types.ts"
+import { issuerOf } from "../engine/sac/SacInstance.ts"
 import { assetContractId } from "./assetContractId.ts"
 import type { EngineCrypto } from "../engine/host/Random.ts"
 import * as scv from "../engine/xdr/ScVal.ts"
@@ -38,13 +39,6 @@ export const sep11 = (asset: Asset): string => {
       return `${assetCode(asset.alphaNum12.assetCode)}:${accountStrKey(asset.alphaNum12.issuer)}`
   }
 }
-
-export const issuerOf = (asset: Asset): PublicKey | undefined =>
-  asset.type === AssetType.alphaNum4
-    ? asset.alphaNum4.issuer
-    : asset.type === AssetType.alphaNum12
-      ? asset.alphaNum12.issuer
-      : undefined
 
 export const isIssuer = (id: PublicKey, asset: Asset): boolean => {
   const issuer = issuerOf(asset)

@@ -12,7 +12,6 @@ export type TransactionMeta = xdr.TransactionMetaWire
 export type TransactionEvent = xdr.TransactionEventWire
 export type ClaimAtom = xdr.ClaimAtomWire
 export type ClaimLiquidityAtom = xdr.ClaimLiquidityAtomWire
-export type Claimant = xdr.ClaimantWire
 export type ClaimPredicate = xdr.ClaimPredicateWire
 export type ClaimableBalanceEntry = xdr.ClaimableBalanceEntryWire
 export type LiquidityPool = xdr.LiquidityPoolEntryConstantProductWire

@@ -244,7 +244,7 @@ export const operationProblem = (context: CheckContext): OperationProblem | unde
   return { result, diagnostics: [flaw.diagnostic] }
 }
 
-export interface Verdict {
+interface Verdict {
   /** Undefined when the transaction may enter the queue. */
   readonly error: TransactionResult | undefined
   readonly diagnostics: ReadonlyArray<DiagnosticEvent>

@@ -44,16 +44,16 @@ export interface Reservation {
   readonly asset: string
   readonly payTo: string
   /** Origin of the resource. Undefined for a symbolic name, and for reservations made before origins were stored. */
-  readonly origin: string | undefined
+  readonly origin?: string | undefined
   /** True if the origin has confirmed the payee. */
-  readonly grade: Grade | undefined
+  readonly grade?: Grade | undefined
   /** Atomic units. */
   readonly amount: bigint
   readonly state: ReservationState
   readonly createdAtMillis: number
   readonly authorization: Authorization | undefined
   /** Hash of the transaction, if the seller named a matching one. */
-  readonly transaction: string | undefined
+  readonly transaction?: string | undefined
   /** The facilitator's signed receipt, a compact JWS, if the seller passed one on. */
   readonly receipt?: string | undefined
   /** Close time of the latest ledger when the amount was reserved. Absent in reservations of earlier versions. */

@@ -6,6 +6,7 @@
 import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
+import { as, columns, computed, count, float, optional, type Row, text, units } from "../../../kernel/database/table.ts"
 import {
   BudgetStore,
   BudgetUnavailable,
@@ -26,58 +27,43 @@ import {
   undelivered
 } from "./Reservation.ts"
 
-interface Row {
-  readonly id: string
-  readonly day: string
-  readonly agent: string
-  readonly session: string
-  readonly invocation: string
-  readonly network: string
-  readonly asset: string
-  readonly pay_to: string
-  readonly origin: string | null
-  readonly grade: Grade | null
-  readonly amount: string
-  readonly state: ReservationState
+const reservations = columns({
+  id: text,
+  day: { ...text, cast: "text" },
+  agent: text,
+  session: text,
+  invocation: text,
+  network: text,
+  asset: text,
+  payTo: text,
+  origin: optional(text),
+  grade: optional(as<Grade>(text)),
+  amount: units,
+  state: as<ReservationState>(text),
+  payer: optional(text),
+  nonce: optional(units),
+  expirationLedger: optional(count),
+  transaction: optional(text),
+  receipt: optional(text),
   /** Milliseconds since the reservation was made. */
-  readonly age: number
-  readonly payer: string | null
-  readonly nonce: string | null
-  readonly expiration_ledger: bigint | null
-  readonly transaction: string | null
-  readonly receipt: string | null
+  age: computed("(extract(epoch from clock_timestamp() - created_at) * 1000)::float8", float),
   /** Milliseconds since the acknowledgement. */
-  readonly acknowledged: number | null
-}
-
-const columns = `id, day::text as day, agent, session, invocation, network, asset, pay_to, origin, grade,
-  amount::text as amount, state, payer, nonce::text as nonce, expiration_ledger, transaction, receipt,
-  (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age,
-  (extract(epoch from clock_timestamp() - acknowledged_at) * 1000)::float8 as acknowledged`
+  acknowledged: computed("(extract(epoch from clock_timestamp() - acknowledged_at) * 1000)::float8", optional(float))
+})
 
 /** Converts to this process's clock: now minus the creation time is the age by the database's clock. */
-const decode = (row: Row, now: number): Reservation => ({
-  id: row.id,
-  day: row.day,
-  agent: row.agent,
-  session: row.session,
-  invocation: row.invocation,
-  network: row.network,
-  asset: row.asset,
-  payTo: row.pay_to,
-  origin: row.origin ?? undefined,
-  grade: row.grade ?? undefined,
-  amount: BigInt(row.amount),
-  state: row.state,
-  createdAtMillis: Math.round(now - row.age),
-  authorization:
-    row.payer === null || row.nonce === null || row.expiration_ledger === null
-      ? undefined
-      : { payer: row.payer, nonce: BigInt(row.nonce), expirationLedger: Number(row.expiration_ledger) },
-  transaction: row.transaction ?? undefined,
-  receipt: row.receipt ?? undefined,
-  acknowledgedAtMillis: row.acknowledged === null ? undefined : Math.round(now - row.acknowledged)
-})
+const toReservation = (row: Row, now: number): Reservation => {
+  const { acknowledged, age, expirationLedger, nonce, payer, ...stored } = reservations.decode(row)
+  return {
+    ...stored,
+    createdAtMillis: Math.round(now - age),
+    authorization:
+      payer === undefined || nonce === undefined || expirationLedger === undefined
+        ? undefined
+        : { payer, nonce, expirationLedger },
+    acknowledgedAtMillis: acknowledged === undefined ? undefined : Math.round(now - acknowledged)
+  }
+}
 
 const statesBefore = (to: ReservationState) => reservationStates.filter((from) => mayTransition(from, to))
 
@@ -120,8 +106,8 @@ const readReservations = (
   sql: SqlClient.SqlClient,
   which: Statement.Fragment
 ): Effect.Effect<ReadonlyArray<Reservation>, SqlError.SqlError> =>
-  Effect.flatMap(sql<Row>`select ${sql.literal(columns)} from mcp_tools_reservations where ${which}`, (rows) =>
-    Effect.map(Clock.currentTimeMillis, (now) => rows.map((row) => decode(row, now)))
+  Effect.flatMap(sql`select ${sql.literal(reservations.selected)} from mcp_tools_reservations where ${which}`, (rows) =>
+    Effect.map(Clock.currentTimeMillis, (now) => rows.map((row) => toReservation(row, now)))
   )
 
 const madeFor = (sql: SqlClient.SqlClient, invocation: string) =>

@@ -44,7 +44,6 @@ const receiptOf = (
   ...(replaces.length === 0 ? {} : { replaces })
 })
 
-/** The content with its receipt. */
 export const withReceipt = (open: Delivered, content: Output, proven: Proof) =>
   Effect.map(spelled, (spell): Output => ({
     ...content,

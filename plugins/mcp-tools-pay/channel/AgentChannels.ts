@@ -35,7 +35,7 @@ export interface ChannelBalance {
 }
 
 /** How the latest call reached its seller; a refund request goes the same way. */
-export interface LastCall {
+interface LastCall {
   readonly seller: Seller
   readonly challenge: Challenge
   readonly option: PaymentOption

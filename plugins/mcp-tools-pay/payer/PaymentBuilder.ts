@@ -18,7 +18,7 @@ const baseFeeStroops = 100
 const ledgerUnavailable = toolError("UPSTREAM_TIMEOUT", "the ledger is unavailable; retry later")
 const refusedBySigner = (message: string) => toolError("PAYMENT_REJECTED", message)
 
-export interface Built {
+interface Built {
   /** base64 XDR of the envelope. */
   readonly transaction: string
   readonly authorization: Authorization
@@ -44,7 +44,6 @@ const envelopeOf = (
     })
   ).toXdr("base64")
 
-/** Input of a payment. */
 interface PaymentInput extends Transfer {
   readonly maxTimeoutSeconds: number
 }

@@ -7,8 +7,7 @@ import { Context, Effect, Layer, Option, Redacted, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { Settings, SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { ToolsConfig } from "../../mcp-tools/contract.ts"
-import { Config } from "../Config.ts"
+import { signerVariables, ToolsConfig } from "../../mcp-tools/contract.ts"
 import { readKey } from "./keystore.ts"
 import { openSeed } from "./openSeed.ts"
 
@@ -49,26 +48,27 @@ export const makeSeal = (crypto: Crypto["Service"], key: Redacted.Redacted<Uint8
   }
 }
 
+const keyVariable = "TOOLS_PAYMENTS_KEY"
+
 const keyFor = Effect.gen(function* () {
   const crypto = yield* Crypto
   const { secret } = yield* Settings
-  const { paymentsKeyEnv } = yield* Config
   const { signer } = yield* ToolsConfig
-  const named = secret(paymentsKeyEnv)
+  const named = secret(keyVariable)
   if (Option.isSome(named)) {
     const key = readKey(Redacted.value(named.value).trim())
     return key !== undefined
       ? crypto.hmacSha256(key, purpose)
       : yield* new SettingsRefused({
-          path: "budget.payments_key_env",
-          message: "32 bytes in hex or base64 are required"
+          path: "budget.store",
+          message: `${keyVariable} requires 32 bytes in hex or base64`
         })
   }
   if (signer.mode !== "external") return crypto.hmacSha256(Redacted.value(yield* openSeed), purpose)
-  const token = secret(signer.externalTokenEnv)
+  const token = secret(signerVariables.token)
   if (Option.isSome(token)) return crypto.scrypt(encoder.encode(Redacted.value(token.value)), purpose, tokenCost)!
   yield* Effect.logWarning(
-    `open payments cannot be finished by another process: set ${paymentsKeyEnv} or ${signer.externalTokenEnv}`
+    `open payments cannot be finished by another process: set ${keyVariable} or ${signerVariables.token}`
   )
   return crypto.randomBytes(32)
 })

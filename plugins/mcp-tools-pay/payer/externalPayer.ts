@@ -6,7 +6,7 @@ import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
 import { Network } from "../../../kernel/config/Network.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
-import { toolError, fetchError, spelled, ToolsConfig, Upstreams } from "../../mcp-tools/contract.ts"
+import { toolError, fetchError, signerVariables, spelled, ToolsConfig, Upstreams } from "../../mcp-tools/contract.ts"
 import { Payer } from "./Payer.ts"
 
 const caller = "the signer"
@@ -22,7 +22,7 @@ const decodeSigned = Schema.decodeUnknownOption(Schema.Struct({ signedAuthEntryX
 /** Sends one request to the signer. Any answer except 200 with JSON counts as none. */
 const makeAsk = Effect.gen(function* () {
   const { signer } = yield* ToolsConfig
-  const token = (yield* Settings).secret(signer.externalTokenEnv)
+  const token = (yield* Settings).secret(signerVariables.token)
   const upstream = (yield* Upstreams).within({ allowLocal: true, allowPlain: false, isStranger: false })
   const headers = {
     accept: "application/json",

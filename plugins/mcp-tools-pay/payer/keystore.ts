@@ -40,8 +40,8 @@ export const openKeystore = Effect.fn("Payer.openKeystore")(function* (
   const keyBytes = readKey(Redacted.value(key).trim())
   if (keyBytes === undefined)
     return yield* new SettingsRefused({
-      path: "signer.keystore_key_env",
-      message: "32 bytes in hex or base64 are required"
+      path: "signer.keystore_file",
+      message: "its key requires 32 bytes in hex or base64"
     })
   const opened = crypto.aes256GcmOpen(keyBytes, bytes[0]!, bytes[1]!, bytes[2]!)
   if (opened === undefined) return yield* refuse("it does not open with this key")

@@ -2,16 +2,17 @@
 import { Effect, Option } from "effect"
 import { Settings, SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { ToolsConfig } from "../../mcp-tools/contract.ts"
+import { signerVariables, ToolsConfig } from "../../mcp-tools/contract.ts"
 import { openKeystore } from "./keystore.ts"
 import { readSeed } from "./seedPayer.ts"
 
-/** The content of the variable that a setting names. */
-const secretOf = Effect.fnUntraced(function* (path: string, variable: string) {
+const secretOf = Effect.fnUntraced(function* (variable: string) {
   const settings = yield* Settings
   return yield* Option.match(settings.secret(variable), {
     onNone: () =>
-      Effect.fail(new SettingsRefused({ path, message: `the environment variable ${variable} is not set` })),
+      Effect.fail(
+        new SettingsRefused({ path: "signer.mode", message: `the environment variable ${variable} is not set` })
+      ),
     onSome: Effect.succeed
   })
 })
@@ -19,8 +20,7 @@ const secretOf = Effect.fnUntraced(function* (path: string, variable: string) {
 /** For the modes `env-secret` and `encrypted-key`. */
 export const openSeed = Effect.gen(function* () {
   const { signer } = yield* ToolsConfig
-  if (signer.mode === "env-secret")
-    return yield* readSeed(signer.secretEnv, yield* secretOf("signer.secret_env", signer.secretEnv))
-  const key = yield* secretOf("signer.keystore_key_env", signer.keystoreKeyEnv)
+  if (signer.mode === "env-secret") return yield* readSeed(signerVariables.seed, yield* secretOf(signerVariables.seed))
+  const key = yield* secretOf(signerVariables.keystoreKey)
   return yield* readSeed("signer.keystore_file", yield* openKeystore(yield* Crypto, signer.keystoreFile, key))
 })

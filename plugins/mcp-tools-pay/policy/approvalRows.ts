@@ -4,36 +4,36 @@
 // slow clock does not accept an expired approval.
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { as, columns, json, moment, nullable, optional, type Row, text } from "../../../kernel/database/table.ts"
 import { BudgetUnavailable } from "../budget/BudgetStore.ts"
 import { type ApprovalStore, leftMillis, pendingMax, usedMillis } from "./ApprovalStore.ts"
 import type { Approval, Bought } from "./ApprovalWire.ts"
 
-interface Row {
-  readonly id: string
-  readonly state: Approval["state"]
-  readonly agent: string
-  readonly kind: Approval["kind"]
-  readonly origin: string | null
-  readonly asset: string
-  readonly pay_to: string
-  readonly amount: string
-  readonly rule: string
-  readonly asked_at: Date
-  readonly mark: string
-  readonly bought: Bought | null
-  readonly asked_until: Date | null
-}
-
-const columns =
-  "id, state, agent, kind, origin, asset, pay_to, amount::text as amount, rule, asked_at, mark, bought, asked_until"
-
-const decode = ({ asked_at, asked_until, bought, pay_to, ...row }: Row): Approval => ({
-  ...row,
-  payTo: pay_to,
-  askedAtMillis: asked_at.getTime(),
-  ...(bought === null ? {} : { bought }),
-  ...(asked_until === null ? {} : { askedUntilMillis: asked_until.getTime() })
+const approvals = columns({
+  id: text,
+  state: as<Approval["state"]>(text),
+  agent: text,
+  kind: as<Approval["kind"]>(text),
+  origin: nullable(text),
+  asset: text,
+  payTo: text,
+  amount: { ...text, cast: "text" },
+  rule: text,
+  askedAt: moment,
+  mark: text,
+  bought: optional(as<Bought>(json)),
+  askedUntil: optional(moment)
 })
+
+const toApproval = (row: Row): Approval => {
+  const { askedAt, askedUntil, bought, ...stored } = approvals.decode(row)
+  return {
+    ...stored,
+    askedAtMillis: askedAt.getTime(),
+    ...(bought === undefined ? {} : { bought }),
+    ...(askedUntil === undefined ? {} : { askedUntilMillis: askedUntil.getTime() })
+  }
+}
 
 const guarded = <A>(effect: Effect.Effect<A, SqlError.SqlError>) =>
   Effect.mapError(effect, (cause) => new BudgetUnavailable({ cause }))
@@ -68,17 +68,17 @@ export const approvalRows = Effect.gen(function* () {
     all: (maxAgeMillis) =>
       guarded(
         Effect.map(
-          sql<Row>`select ${sql.literal(columns)} from mcp_tools_approvals
+          sql`select ${sql.literal(approvals.selected)} from mcp_tools_approvals
             where asked_at >= ${since(maxAgeMillis)} and state <> 'used' order by asked_at limit ${pendingMax}`,
-          (rows) => rows.map(decode)
+          (rows) => rows.map(toApproval)
         )
       ),
     find: (id, maxAgeMillis) =>
       guarded(
         Effect.map(
-          sql<Row>`select ${sql.literal(columns)} from mcp_tools_approvals
+          sql`select ${sql.literal(approvals.selected)} from mcp_tools_approvals
             where id = ${id} and ${isKept(maxAgeMillis)}`,
-          ([row]) => (row === undefined ? undefined : decode(row))
+          ([row]) => (row === undefined ? undefined : toApproval(row))
         )
       ),
     ask: (approval, maxAgeMillis) => guarded(ask(approval, maxAgeMillis)),

@@ -41,7 +41,7 @@ interface CallPayment {
 }
 
 /** A tool's result, as value and as original text. */
-export interface CallResult {
+interface CallResult {
   readonly result: Fields
   readonly raw?: string | undefined
 }

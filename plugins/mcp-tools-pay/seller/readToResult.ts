@@ -5,6 +5,7 @@
 // or until its timeout, and then checked for a complete document. Pure.
 import { Result } from "effect"
 import { readJson } from "../../../kernel/http/BoundedJson.ts"
+import { joinBytes } from "../../../kernel/stellar/joinBytes.ts"
 import type { AnswerHead, BodyReader } from "../../../kernel/platform/Outbound.ts"
 import { findAnswer } from "./SellerWire.ts"
 
@@ -60,17 +61,6 @@ export const withoutMark = (bytes: Uint8Array): Uint8Array =>
 
 const dataPrefix = new TextEncoder().encode("data:")
 
-/** Bytes of one event's data, in parts. */
-const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const part of parts) {
-    all.set(part, at)
-    at += part.length
-  }
-  return all
-}
-
 /** The data of the current event, in parts as received. */
 class EventData {
   #parts: Array<Uint8Array> = []
@@ -84,7 +74,7 @@ class EventData {
   }
 
   get value(): unknown {
-    return Result.getOrUndefined(readJson(joined(this.#parts), answerBounds))
+    return Result.getOrUndefined(readJson(joinBytes(this.#parts), answerBounds))
   }
 }
 

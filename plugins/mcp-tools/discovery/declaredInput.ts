@@ -30,7 +30,6 @@ const within = (schema: unknown, path: ReadonlyArray<string>): unknown =>
 export const readInputSchema = (extensions: unknown): unknown =>
   within(catalogExtension(extensions)["schema"], ["properties", "input"])
 
-/** The schema of its body. */
 export const readBodySchema = (extensions: unknown): unknown =>
   within(readInputSchema(extensions), ["properties", "body"])
 

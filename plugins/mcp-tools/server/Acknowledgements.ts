@@ -4,7 +4,7 @@
 import { Context, Effect, Layer } from "effect"
 
 /** One call of a session. */
-export interface Exchange {
+interface Exchange {
   /** Runs `effect` once the answer is acknowledged; `key` identifies the answer's subject in the session. */
   readonly note: (key: string, effect: Effect.Effect<void>) => void
   /**

@@ -9,7 +9,7 @@ const stopTimeout = "3 seconds"
 const cutTimeout = "1 second"
 
 /** Runs an effect in the plugin's scope; the promise rejects only if the process stops. */
-export type Run = <A>(effect: Effect.Effect<A>, options?: { readonly signal?: AbortSignal }) => Promise<A>
+type Run = <A>(effect: Effect.Effect<A>, options?: { readonly signal?: AbortSignal }) => Promise<A>
 
 export class Calls extends Context.Service<
   Calls,

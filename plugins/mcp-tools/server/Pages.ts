@@ -7,7 +7,7 @@ import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Config } from "../Config.ts"
 
-export interface Page {
+interface Page {
   readonly uri: string
   readonly text: string
   /** Address of the next page; undefined for the last. */

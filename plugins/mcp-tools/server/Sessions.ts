@@ -10,7 +10,7 @@ import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Config, type HttpValues } from "../Config.ts"
 import { Calls } from "./Calls.ts"
 
-export interface Session<T> {
+interface Session<T> {
   readonly id: string
   readonly principal: string
   readonly server: Server
@@ -24,7 +24,7 @@ interface Held<T> extends Session<T> {
 }
 
 /** Whether this caller may open a session; if not, the estimated time until it may. */
-export type Capacity = { readonly isFree: true } | { readonly isFree: false; readonly retryAfterSeconds: number }
+type Capacity = { readonly isFree: true } | { readonly isFree: false; readonly retryAfterSeconds: number }
 
 /** The sessions of one transport. */
 interface SessionTable<T> {

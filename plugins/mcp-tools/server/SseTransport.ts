@@ -16,7 +16,6 @@ const encoder = new TextEncoder()
 
 interface Event {
   readonly bytes: Uint8Array
-  /** The requests that it answers. */
   readonly answers: ReadonlyArray<RequestId>
 }
 

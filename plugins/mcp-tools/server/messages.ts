@@ -14,9 +14,9 @@ import { type Refused, type RequestId, rpcCode } from "./rpcErrors.ts"
 /** The only revision that has batches. */
 const batchRevision = "2025-03-26"
 /** Maximum messages of one batch, which is the SDK's own limit. */
-export const batchMax = 100
+const batchMax = 100
 
-export type Received =
+type Received =
   | { readonly _tag: "One"; readonly message: JSONRPCMessage }
   | { readonly _tag: "Batch"; readonly messages: ReadonlyArray<JSONRPCMessage> }
   | ({ readonly _tag: "Refused" } & Refused)
@@ -140,7 +140,6 @@ export const cancelledBy = (message: JSONRPCMessage): RequestId | undefined => {
   return isId(id) ? id : undefined
 }
 
-/** The id that a message answers. */
 export const answeredBy = (message: JSONRPCMessage): RequestId | undefined =>
   isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message) ? message.id : undefined
 

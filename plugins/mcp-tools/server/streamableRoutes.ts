@@ -1,7 +1,11 @@
 // Streamable HTTP at `/mcp`: the official transports of both eras behind our own admission control. A session begins
 // with `initialize`, is identified by `Mcp-Session-Id` from then on, and ends with DELETE or by timeout (S182, S183). A
 // request in the envelope of 2026-07-28 does not belong to a session.
-import { isInitializeRequest, type JSONRPCMessage } from "@modelcontextprotocol/server"
+import {
+  isInitializeRequest,
+  type JSONRPCMessage,
+  WebStandardStreamableHTTPServerTransport
+} from "@modelcontextprotocol/server"
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Server } from "../../../kernel/config/Server.ts"
@@ -11,11 +15,62 @@ import { mountRoutes, route } from "../../../kernel/http/Route.ts"
 import { AdmissionControl, badRequest, metadataPath, overloaded, noSession } from "./AdmissionControl.ts"
 import { Acknowledgements } from "./Acknowledgements.ts"
 import { exchangeName, McpServers, sessionName } from "./McpServers.ts"
-import { isNotification, readMessages, refusedText, requestsIn, withInexact } from "./messages.ts"
-import { rpcCode } from "./rpcErrors.ts"
+import {
+  answeredBy,
+  cancelledBy,
+  isNotification,
+  readMessages,
+  refusedText,
+  requestsIn,
+  withInexact
+} from "./messages.ts"
+import { type RequestId, rpcCode } from "./rpcErrors.ts"
 import { Sessions } from "./Sessions.ts"
 import { Stateless } from "./Stateless.ts"
-import { StreamableTransport } from "./StreamableTransport.ts"
+
+/**
+ * The official transport, extended to end the stream of a POST once no request of it is open. The SDK ends it with the
+ * last answer. A call that its client has cancelled gets no answer, so its stream would stay open as long as the
+ * session.
+ */
+class StreamableTransport extends WebStandardStreamableHTTPServerTransport {
+  readonly #open = new Map<RequestId, Set<RequestId>>()
+
+  /** Registers the messages of one POST before they are handled. */
+  begin(messages: ReadonlyArray<JSONRPCMessage>): void {
+    const open = new Set(requestsIn(messages))
+    for (const id of open) this.#open.set(id, open)
+  }
+
+  /** Removes messages that were refused. */
+  forget(messages: ReadonlyArray<JSONRPCMessage>): void {
+    for (const id of requestsIn(messages)) this.#open.delete(id)
+  }
+
+  /** Ends the streams of the requests that these messages cancel, after the messages are handled. */
+  cancel(messages: ReadonlyArray<JSONRPCMessage>): void {
+    for (const message of messages) {
+      const id = cancelledBy(message)
+      if (id !== undefined) this.#end(id)
+    }
+  }
+
+  override async send(...[message, options]: Parameters<WebStandardStreamableHTTPServerTransport["send"]>) {
+    const id = answeredBy(message)
+    try {
+      await super.send(message, options)
+    } finally {
+      if (id !== undefined) this.#end(id)
+    }
+  }
+
+  #end(id: RequestId): void {
+    const open = this.#open.get(id)
+    this.#open.delete(id)
+    open?.delete(id)
+    if (open?.size === 0) this.closeSSEStream(id)
+  }
+}
 
 type Incoming = HttpServerRequest.HttpServerRequest
 

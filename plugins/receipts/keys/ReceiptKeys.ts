@@ -7,6 +7,17 @@ import { SqlClient, type Statement } from "effect/sql"
 import { Base64Url } from "effect/encoding"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { inTransaction } from "../../../kernel/database/Database.ts"
+import {
+  as,
+  bytes,
+  type Column,
+  columns,
+  computed,
+  flag,
+  moment,
+  optional,
+  text
+} from "../../../kernel/database/table.ts"
 import type { KeyEntry, KeyUse } from "../contract.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { didOf, Config } from "../Config.ts"
@@ -22,14 +33,26 @@ const preferredSeconds = 25
 /** A process may reinstate a key this long after its start. Later it leaves rotations to newly started processes. */
 const reinstatesMillis = 60_000
 
-export interface KeyOfHistory {
-  readonly kid: string
-  readonly use: KeyUse
-  readonly publicKey: Uint8Array
+const millis: Column<number> = { ...moment, decode: (at) => at.getTime(), encode: (at) => new Date(at) }
+
+const keys = {
+  kid: text,
+  use: computed("purpose", as<KeyUse>(text)),
+  publicKey: bytes,
   /** Milliseconds since 1970, compared with the time at which an outcome was recorded. */
-  readonly validFrom: number
-  readonly validUntil: number | undefined
+  validFrom: millis,
+  validUntil: optional(millis)
 }
+const keyColumns = columns(keys)
+const preferredColumns = columns({
+  ...keys,
+  isPreferred: computed(
+    `coalesce(preferred_at > clock_timestamp() - interval '${preferredSeconds} seconds', false)`,
+    flag
+  )
+})
+
+export interface KeyOfHistory extends ReturnType<typeof keyColumns.decode> {}
 
 /** A key of the history, with its signer if this process has it. */
 export interface KeyInForce extends KeyOfHistory {
@@ -37,30 +60,15 @@ export interface KeyInForce extends KeyOfHistory {
   readonly isRemote: boolean
 }
 
-interface KeyRow {
-  readonly kid: string
-  readonly purpose: KeyUse
-  readonly public_key: Uint8Array
-  readonly valid_from: Date
-  readonly valid_until: Date | null
-}
-
 /** Keys of a use, newest first. Of two keys with the same `valid_from`, the key that ended at that time is older. */
 const newestFirst = (use: KeyUse) =>
-  Effect.flatMap(
-    SqlClient.SqlClient,
-    (sql) => sql<KeyRow & { readonly isPreferred: boolean }>`select kid, purpose, public_key, valid_from, valid_until,
-        coalesce(preferred_at > clock_timestamp() - ${preferredSeconds} * interval '1 second', false) as "isPreferred"
-      from receipts_keys where purpose = ${use} order by valid_from desc, valid_until desc nulls first`
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.map(
+      sql`select ${sql.literal(preferredColumns.selected)} from receipts_keys where purpose = ${use}
+        order by valid_from desc, valid_until desc nulls first`,
+      (rows) => rows.map(preferredColumns.decode)
+    )
   )
-
-const toKey = (row: KeyRow): KeyOfHistory => ({
-  kid: row.kid,
-  use: row.purpose,
-  publicKey: row.public_key,
-  validFrom: row.valid_from.getTime(),
-  validUntil: row.valid_until?.getTime()
-})
 
 const entryOf = (event: KeyEntry["event"], key: SigningKey | KeyOfHistory, did: string, at: Date): KeyEntry => ({
   event,
@@ -83,7 +91,7 @@ const announce = Effect.fnUntraced(function* (key: SigningKey, did: string) {
     former === undefined
       ? sql`to_timestamp(0)`
       : sql`date_trunc('second', greatest(clock_timestamp() + ${announcedSeconds} * interval '1 second',
-          ${former.valid_from}::timestamptz + interval '1 second'))`
+          ${new Date(former.validFrom)}::timestamptz + interval '1 second'))`
   yield* putInForce(key, did, from, former)
 })
 
@@ -92,7 +100,7 @@ const putInForce = Effect.fnUntraced(function* (
   key: SigningKey,
   did: string,
   from: Statement.Fragment,
-  former: KeyRow | undefined
+  former: KeyOfHistory | undefined
 ) {
   const sql = yield* SqlClient.SqlClient
   const epochs = yield* Epochs
@@ -103,8 +111,8 @@ const putInForce = Effect.fnUntraced(function* (
   const entries = [entryOf("announced", key, did, at)]
   if (former !== undefined) {
     yield* sql`update receipts_keys set valid_until = ${at} where kid = ${former.kid}
-      and valid_from = ${former.valid_from}`
-    entries.push(entryOf("retired", toKey(former), did, at))
+      and valid_from = ${new Date(former.validFrom)}`
+    entries.push(entryOf("retired", former, did, at))
   }
   yield* epochs.appendKeys(entries)
 })
@@ -117,7 +125,7 @@ const reinstate = Effect.fnUntraced(function* (key: SigningKey, did: string) {
   const [newest] = yield* newestFirst(key.use)
   if (newest === undefined || newest.kid === key.kid || newest.isPreferred) return
   const sql = yield* SqlClient.SqlClient
-  const from = sql`greatest(date_trunc('second', clock_timestamp()), ${newest.valid_from}::timestamptz)`
+  const from = sql`greatest(date_trunc('second', clock_timestamp()), ${new Date(newest.validFrom)}::timestamptz)`
   yield* putInForce(key, did, from, newest)
   yield* Effect.logWarning(`${key.kid} is reinstated: no replica starts with ${newest.kid} as its first key`)
 })
@@ -144,9 +152,8 @@ export class ReceiptKeys extends Context.Service<
       let history: ReadonlyArray<KeyOfHistory> = []
       const signers = new Map(held.map((key) => [key.kid, key]))
       const read = Effect.map(
-        sql<KeyRow>`select kid, purpose, public_key, valid_from, valid_until from receipts_keys
-          order by valid_from, valid_until, kid`,
-        (rows) => void (history = rows.map(toKey))
+        sql`select ${sql.literal(keyColumns.selected)} from receipts_keys order by valid_from, valid_until, kid`,
+        (rows) => void (history = rows.map(keyColumns.decode))
       )
       const first = held.filter(({ kid, use }) => held.find((one) => one.use === use)!.kid === kid)
       const inLog = <E>(run: Effect.Effect<unknown, E, SqlClient.SqlClient | Epochs>) =>

@@ -68,6 +68,11 @@ const remoteKey = Effect.fnUntraced(function* (use: KeyUse, values: RemoteSigner
   } satisfies SigningKey
 })
 
+/** The variables with the seeds of receipts and of checkpoints, and with the key of attestations. */
+export const secretVariable = "RECEIPTS_SECRET"
+const logVariable = "RECEIPTS_LOG_SECRET"
+const attestationVariable = "RECEIPTS_ATTESTATION_SECRET"
+
 const secretOf = (settings: Settings["Service"], variable: string) =>
   Effect.try({
     try: () => settings.secret(variable),
@@ -103,15 +108,15 @@ const developmentSeed = Effect.gen(function* () {
 const logSeedOf = (crypto: Crypto["Service"], seed: Seed): Seed =>
   Redacted.make(crypto.hmacSha256(Redacted.value(seed), new TextEncoder().encode("tollkeeper/receipts/log")))
 
-const attestationKey = Effect.fnUntraced(function* (settings: Settings["Service"], variable: string) {
+const attestationKey = Effect.fnUntraced(function* (settings: Settings["Service"]) {
   const crypto = yield* Crypto
-  const given = yield* secretOf(settings, variable)
+  const given = yield* secretOf(settings, attestationVariable)
   const bytes = Option.flatMap(given, (secret) => {
     const decoded = Hex.decode(Redacted.value(secret).trim().replace(/^0x/, ""))
     return decoded._tag === "Success" && decoded.success.length === 32 ? Option.some(decoded.success) : Option.none()
   })
   const refused = new KeyRefused({
-    message: `receipts.attestation is on, and ${variable} is no secp256k1 key of 64 hex digits`
+    message: `receipts.attestation is on, and ${attestationVariable} is no secp256k1 key of 64 hex digits`
   })
   if (Option.isNone(bytes)) return yield* refused
   const { secp256k1 } = yield* Effect.promise(() => import("@noble/curves/secp256k1.js"))
@@ -145,26 +150,25 @@ export const readKeys = Effect.fn("receipts.readKeys")(function* () {
   const crypto = yield* Crypto
   if (config.host === undefined) return []
   const { logSigner, signer } = config
-  const given = yield* seedsOf(settings, config.secretEnv)
+  const given = yield* seedsOf(settings, secretVariable)
   const isMade = given.length === 0 && signer === undefined && config.isDevelopment
   const seeds = isMade ? [yield* developmentSeed] : given
   if (seeds.length === 0 && signer === undefined) return []
-  const own = yield* seedsOf(settings, config.logSecretEnv)
+  const own = yield* seedsOf(settings, logVariable)
   const logSeeds = own.length > 0 ? own : seeds.map((seed) => logSeedOf(crypto, seed))
   if (logSigner === undefined && own.length === 0 && signer !== undefined)
     return yield* new KeyRefused({
-      message: `the log's key cannot be derived from one on another machine; set ${config.logSecretEnv} or log_signer`
+      message: `the log's key cannot be derived from one on another machine; set ${logVariable} or log_signer`
     })
   if (logSigner === undefined && own.length === 0 && !config.isDevelopment)
     yield* Effect.logWarning(
-      `${config.logSecretEnv} is not set: the log's key follows from ${config.secretEnv}, and its thief has both`
+      `${logVariable} is not set: the log's key follows from ${secretVariable}, and its thief has both`
     )
   const remote = [
     ...(signer === undefined ? [] : [yield* remoteKey("receipt", signer)]),
     ...(logSigner === undefined ? [] : [yield* remoteKey("log", logSigner)])
   ]
-  const attestation =
-    config.attestationSecretEnv === undefined ? [] : [yield* attestationKey(settings, config.attestationSecretEnv)]
+  const attestation = config.isAttested ? [yield* attestationKey(settings)] : []
   const keys: ReadonlyArray<SigningKey> = [
     ...remote,
     ...seeds.map((seed) => edKey(crypto, "receipt", seed)),

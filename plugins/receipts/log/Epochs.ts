@@ -7,17 +7,18 @@
 import { Clock, Context, Effect, FileSystem, Layer, Path, Result } from "effect"
 import { Base64, Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
+import { joinedBytes } from "../../../kernel/stellar/joinBytes.ts"
 import { Database, inTransaction } from "../../../kernel/database/Database.ts"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { Config } from "../Config.ts"
 import { type EpochEntry, entryKinds, type KeyEntry } from "../contract.ts"
-import { concat, rootOfRange } from "./merkle.ts"
+import { rootOfRange } from "./merkle.ts"
 import { makeTakingOver } from "./takeOver.ts"
 import { type NewLeaf, Tree } from "./Tree.ts"
 
-export interface Epoch {
+interface Epoch {
   readonly epoch: number
   /** Null for the first epoch. */
   readonly name: string | null
@@ -25,7 +26,7 @@ export interface Epoch {
 }
 
 /** The last published checkpoint in this process's memory or state folder. */
-export interface Mark extends Epoch {
+interface Mark extends Epoch {
   /** In hex. */
   readonly root: string
 }
@@ -47,9 +48,8 @@ export const nameColumn = "case when epoch = 1 then null else coalesce(name, epo
 
 const text = new TextEncoder()
 
-/** A leaf with a public entry. */
 const publicLeaf = (kind: number, value: KeyEntry | EpochEntry): NewLeaf => ({
-  entry: concat(Uint8Array.of(kind), text.encode(canonicalJson(value)))
+  entry: joinedBytes(Uint8Array.of(kind), text.encode(canonicalJson(value)))
 })
 
 /** Files of earlier versions have only the number, which was the name. */

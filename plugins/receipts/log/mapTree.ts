@@ -1,7 +1,7 @@
 // The tree of the payment map: a binary prefix tree over 256-bit keys. A subtree with one leaf is that leaf, so a
 // payment has one place, and a root has one leaf for it. `README.md` specifies the bytes.
+import { joinedBytes } from "../../../kernel/stellar/joinBytes.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { concat } from "./merkle.ts"
 
 type Sha256 = Crypto["Service"]["sha256"]
 
@@ -17,7 +17,7 @@ export interface Subtree {
 }
 
 /** A subtree with the path of one of its keys, from the leaf upwards. */
-export interface Proven {
+interface Proven {
   readonly subtree: Subtree
   readonly path: ReadonlyArray<Uint8Array>
 }
@@ -34,27 +34,27 @@ export const empty: Subtree = { kind: 0, hash: new Uint8Array(hashBytes) }
 
 /** The place of a payment, which only a holder of `secret` can find. */
 export const mapKey = (sha256: Sha256, secret: Uint8Array, network: string, transaction: string): Uint8Array =>
-  sha256(concat(secret, text.encode(`${network}\n${transaction}`)))
+  sha256(joinedBytes(secret, text.encode(`${network}\n${transaction}`)))
 
 /** The value in that place: a commitment to the log's leaf, which only a holder of its salt can open. */
 export const mapValue = (sha256: Sha256, salt: Uint8Array, index: number, leaf: Uint8Array): Uint8Array =>
-  sha256(concat(salt, text.encode(`${index}\n`), leaf))
+  sha256(joinedBytes(salt, text.encode(`${index}\n`), leaf))
 
-export const bitOf = (key: Uint8Array, depth: number): number => (key[depth >> 3]! >> (7 - (depth & 7))) & 1
+const bitOf = (key: Uint8Array, depth: number): number => (key[depth >> 3]! >> (7 - (depth & 7))) & 1
 
 /** The hex digit of a key at a depth: the index of the key's subtree in the page. */
 export const digitOf = (key: Uint8Array, depth: number): number => (key[depth >> 3]! >> (4 - (depth & 4))) & 15
 
 const leafOf = (sha256: Sha256, { key, value }: MapLeaf): Subtree => ({
   kind: 1,
-  hash: sha256(concat(leafPrefix, key, value))
+  hash: sha256(joinedBytes(leafPrefix, key, value))
 })
 
 /** Joins two subtrees; a leaf joined with an empty subtree stays that leaf. */
 const join = (sha256: Sha256, left: Subtree, right: Subtree): Subtree => {
   if (left.kind === 0 && right.kind < 2) return right
   if (right.kind === 0 && left.kind < 2) return left
-  return { kind: 2, hash: sha256(concat(nodePrefix, left.hash, right.hash)) }
+  return { kind: 2, hash: sha256(joinedBytes(nodePrefix, left.hash, right.hash)) }
 }
 
 /** The subtree at a depth, of leaves with different keys. */
@@ -111,7 +111,7 @@ export const foldProven = (
 
 /** A page's bytes: each subtree's kind and hash. */
 export const encodePage = (subtrees: ReadonlyArray<Subtree>): Uint8Array =>
-  concat(...subtrees.flatMap(({ hash, kind }) => [Uint8Array.of(kind), hash]))
+  joinedBytes(...subtrees.flatMap(({ hash, kind }) => [Uint8Array.of(kind), hash]))
 
 export const decodePage = (bytes: Uint8Array): Array<Subtree> =>
   Array.from({ length: pageWidth }, (_, at) => {

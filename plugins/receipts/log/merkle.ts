@@ -1,6 +1,7 @@
 // The Merkle tree of RFC 6962 over a tiled log (C2SP tlog-tiles). A node is a complete subtree, named by its height and
 // its index at that height. The root of any range, and every proof, combines such nodes. A computation first runs to
 // list the nodes that it needs, so that few statements read them, and then runs over these nodes.
+import { joinedBytes } from "../../../kernel/stellar/joinBytes.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 
 type Sha256 = Crypto["Service"]["sha256"]
@@ -15,23 +16,13 @@ export interface Node {
   readonly index: number
 }
 
-const concat = (...parts: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const joined = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const part of parts) {
-    joined.set(part, at)
-    at += part.length
-  }
-  return joined
-}
-
 const leafPrefix = Uint8Array.of(0)
 const nodePrefix = Uint8Array.of(1)
 
-export const leafHash = (sha256: Sha256, entry: Uint8Array): Uint8Array => sha256(concat(leafPrefix, entry))
+export const leafHash = (sha256: Sha256, entry: Uint8Array): Uint8Array => sha256(joinedBytes(leafPrefix, entry))
 
-export const nodeHash = (sha256: Sha256, left: Uint8Array, right: Uint8Array): Uint8Array =>
-  sha256(concat(nodePrefix, left, right))
+const nodeHash = (sha256: Sha256, left: Uint8Array, right: Uint8Array): Uint8Array =>
+  sha256(joinedBytes(nodePrefix, left, right))
 
 /** Root of a complete subtree from the hashes below it; their number is a power of two. */
 export const rootOfComplete = (sha256: Sha256, hashes: ReadonlyArray<Uint8Array>): Uint8Array => {
@@ -118,25 +109,3 @@ export const stretchOf = ({ height, index }: Node) => {
   const width = 2 ** (height % tileHeight)
   return { level, from: index * width, to: (index + 1) * width }
 }
-
-/** Root that an audit path leads to, for verification; undefined if the path's length does not fit the tree. */
-export const rootByPath = (
-  sha256: Sha256,
-  leaf: Uint8Array,
-  path: ReadonlyArray<Uint8Array>,
-  index: number,
-  size: number
-): Uint8Array | undefined => {
-  const climb = (from: number, to: number, left: number): Uint8Array | undefined => {
-    if (to - from === 1) return left === 0 ? leaf : undefined
-    const sibling = path[left - 1]
-    if (sibling === undefined) return undefined
-    const middle = from + splitOf(to - from)
-    const below = index < middle ? climb(from, middle, left - 1) : climb(middle, to, left - 1)
-    if (below === undefined) return undefined
-    return index < middle ? nodeHash(sha256, below, sibling) : nodeHash(sha256, sibling, below)
-  }
-  return index < 0 || index >= size ? undefined : climb(0, size, path.length)
-}
-
-export { concat }

@@ -1,9 +1,9 @@
 // Signed notes and checkpoints (C2SP signed-note, tlog-checkpoint, tlog-cosignature).
 import { Effect, Result } from "effect"
 import { Base64, Hex } from "effect/encoding"
+import { joinedBytes } from "../../../kernel/stellar/joinBytes.ts"
 import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { concat } from "./merkle.ts"
 
 type Hashing = Pick<Crypto["Service"], "sha256">
 
@@ -14,11 +14,11 @@ const cosignature = 4
 const text = new TextEncoder()
 
 const keyHashOf = (crypto: Hashing, name: string, kind: number, publicKey: Uint8Array): Uint8Array =>
-  crypto.sha256(concat(text.encode(`${name}\n`), Uint8Array.of(kind), publicKey)).slice(0, 4)
+  crypto.sha256(joinedBytes(text.encode(`${name}\n`), Uint8Array.of(kind), publicKey)).slice(0, 4)
 
 /** `NAME+hex+b64`, with which readers check signatures. */
 export const verifierKey = (crypto: Hashing, name: string, publicKey: Uint8Array): string => {
-  const key = Base64.encode(concat(Uint8Array.of(ed25519), publicKey))
+  const key = Base64.encode(joinedBytes(Uint8Array.of(ed25519), publicKey))
   return `${name}+${Hex.encode(keyHashOf(crypto, name, ed25519, publicKey))}+${key}`
 }
 
@@ -45,7 +45,7 @@ export const signNote = <E>(
   { name, publicKey, sign }: NoteSigner<E>
 ): Effect.Effect<string, E> =>
   Effect.map(sign(text.encode(body)), (signature) => {
-    const signed = Base64.encode(concat(keyHashOf(crypto, name, ed25519, publicKey), signature))
+    const signed = Base64.encode(joinedBytes(keyHashOf(crypto, name, ed25519, publicKey), signature))
     return `${body}\n— ${name} ${signed}\n`
   })
 

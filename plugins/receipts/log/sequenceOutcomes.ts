@@ -3,6 +3,7 @@
 // receipt of a settled payment; the leaf has the receipt's hash.
 import { Duration, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
+import { joinedBytes } from "../../../kernel/stellar/joinBytes.ts"
 import { encodeNetwork } from "../../../kernel/Dialect.ts"
 import { type Fact, Facts } from "../../../kernel/facts/Facts.ts"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
@@ -14,7 +15,6 @@ import { entryKinds, type OutcomeRecord } from "../contract.ts"
 import { type Receipt, Receipts } from "../Receipts.ts"
 import { Checkpoints } from "./Checkpoints.ts"
 import { Epochs } from "./Epochs.ts"
-import { concat } from "./merkle.ts"
 import type { NewLeaf } from "./Tree.ts"
 
 /** Maximum facts per transaction. */
@@ -47,7 +47,7 @@ const endingOf = (fact: Fact): Omit<Ending, "record"> | undefined => {
 
 /** An outcome's log entry: the commitment to a record with its salt. */
 const outcomeEntry = (crypto: Pick<Crypto["Service"], "sha256">, salt: Uint8Array, record: string) =>
-  concat(Uint8Array.of(entryKinds.outcome), crypto.sha256(concat(salt, text.encode(record))))
+  joinedBytes(Uint8Array.of(entryKinds.outcome), crypto.sha256(joinedBytes(salt, text.encode(record))))
 
 const recordOf = (crypto: Hashing, { fact, record }: Ending, receipt: Receipt | undefined): OutcomeRecord => {
   const { by, corrects, feeChargedStroops, ledger, moved, reason, transaction } = fact.data

@@ -86,7 +86,6 @@ export class Segment {
     return this.#keys[low] === lexeme ? [this.#starts[low]!, this.#starts[low + 1]!] : [0, 0]
   }
 
-  /** The positions of a lexeme in a document. */
   positionsOf(document: number, lexeme: number): Uint16Array {
     const { lexemes, positionCounts, positions, positionStarts, starts } = this.documents
     let from = positionStarts[document]!

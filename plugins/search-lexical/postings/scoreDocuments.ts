@@ -28,7 +28,7 @@ export interface ScoredQuery {
 }
 
 /** Any lexeme of the first, followed by any of the second. */
-export type Adjacent = readonly [first: ReadonlyArray<string>, second: ReadonlyArray<string>]
+type Adjacent = readonly [first: ReadonlyArray<string>, second: ReadonlyArray<string>]
 
 export interface Scored {
   readonly id: bigint

@@ -67,7 +67,6 @@ export class VectorIndex extends Context.Service<
 /** Pseudo-generation of the vectors by the plugin's own table of words. */
 export const wordVectors = 0n
 
-/** The table of a generation. */
 export const tableOf = ({ generation }: Pick<VectorSet, "generation">): string =>
   generation === wordVectors ? "search_semantic_word_vectors" : `search_semantic_vectors_${generation}`
 

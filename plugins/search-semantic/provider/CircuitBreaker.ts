@@ -7,7 +7,7 @@ import { makeCircuitBreaker } from "../../../kernel/effect/circuitBreaker.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { EmbeddingFailed } from "./Embedder.ts"
 
-export interface CircuitBreakerOptions {
+interface CircuitBreakerOptions {
   /** Failures in a row after which it opens. */
   readonly failures: number
   /** How long it stays open; then one request tries. */

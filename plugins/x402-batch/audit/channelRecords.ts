@@ -31,7 +31,6 @@ export interface ChannelCall {
   readonly channel: NamedChannel | undefined
   /** Receiver and token of a settle. */
   readonly swept: { readonly receiver: string; readonly token: string } | undefined
-  /** Totals that it claimed. */
   readonly claims: ReadonlyArray<NamedChannel & { readonly totalClaimed: bigint }>
 }
 

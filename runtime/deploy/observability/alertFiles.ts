@@ -2,11 +2,6 @@
 import type { Alert, Series } from "./Alert.ts"
 import { alerts } from "./alerts.ts"
 
-/** The names of metrics that an expression reads, a histogram's by its own name. */
-export const metricsIn = (expr: string): ReadonlyArray<string> => [
-  ...new Set([...expr.matchAll(/\b(?:tollkeeper|process)_[a-z_]+/g)].map(([name]) => name.replace(/_bucket$/, "")))
-]
-
 /** Target of a pager's links: set the address of your copy of `examples/guides/runbook.md` here, and write again. */
 const runbook = "https://tollkeeper.example/guides/runbook.md"
 

@@ -1,7 +1,8 @@
 // Compares a settlement's recorded amount with its transaction, over handmade books: all, a part and nothing of the
 // signed amount.
 import { describe, expect, it } from "vitest"
-import { type Claims, harmlessAfterRestore, isHarmlessAfterRestore } from "../../../kernel/audit/auditRows.ts"
+import type { Claims } from "../../../kernel/audit/auditRows.ts"
+import { harmlessAfterRestore, isHarmlessAfterRestore } from "../../support/harmlessAfterRestore.ts"
 import { readFileSync } from "node:fs"
 import { compare } from "../../../kernel/audit/compare.ts"
 import type { LedgerView } from "../../../kernel/audit/readLedger.ts"

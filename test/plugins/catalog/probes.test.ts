@@ -21,10 +21,6 @@ const ours = { resource: `${shop}/a` }
 const dearer = { ...ours, amount: "6" }
 const paid = { stage: "settled", payer: "GBUYER" } as const
 const searching = Layer.succeed(SearchSettings, {
-  popularity_weight: 0,
-  freshness_weight: 0,
-  origin_decay: 1,
-  unproven_share: 0.9,
   evidence_margin: 0.3
 } as SearchSettings["Service"])
 const evil = { payer: "GEVIL" } as const

@@ -15,7 +15,7 @@ import {
 } from "../../../plugins/mcp-tools-pay/budget/Reservation.ts"
 import { encodeKeptPayment } from "../../../plugins/mcp-tools-pay/call/KeptWire.ts"
 import { makeSeal, PaymentSeal } from "../../../plugins/mcp-tools-pay/payer/PaymentSeal.ts"
-import { countingOwnMinute } from "../../../plugins/mcp-tools-pay/budget/ownMinute.ts"
+import { countingOwnMinute } from "../../../plugins/mcp-tools-pay/budget/openStore.ts"
 import { fileStore, memoryStore, readTable } from "../../../plugins/mcp-tools-pay/budget/tableStore.ts"
 import * as Locks from "../../../runtime/platform/folderLock.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"

@@ -10,7 +10,7 @@ import { PricedAssets } from "../../ownership/PricedAssets.ts"
 import type { Fused } from "./fuse.ts"
 import { isYoung } from "../../discovery/conditions.ts"
 import { assetOf, type Intent } from "../readIntent.ts"
-import { consideredMax, type Signals, type Weighed, weigh } from "./signals.ts"
+import { consideredMax, type Signals, signalShares, type Weighed, weigh } from "./signals.ts"
 import { type Seller, type Spread, spreadSellers } from "./spreadSellers.ts"
 import { hashedWords, sketchOf } from "./textSketch.ts"
 
@@ -65,7 +65,7 @@ export class ResourceSignals extends Context.Service<
     ResourceSignals,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const weights = yield* SearchSettings
+      const weights = { ...signalShares, ...(yield* SearchSettings) }
       const { assets } = yield* PricedAssets
       const dollar = assetOf("USD", assets) ?? { contract: "", decimals: 0 }
       const known = new LruCache<bigint, { readonly signals: Signals & Seller; readonly at: number }>({

@@ -17,7 +17,6 @@ const patience = "100 millis"
 /** Some kilobytes each. */
 const keptMax = 2_000
 
-/** A ranking as a list. */
 export interface Listing extends Omit<Ranking, "hits"> {
   /** Best first. */
   readonly ids: ReadonlyArray<bigint>

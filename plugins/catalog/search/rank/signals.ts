@@ -38,10 +38,22 @@ export interface Weighed extends Fused {
   readonly signals?: { readonly popularity: number; readonly freshness: number; readonly originHits: number }
 }
 
-type SignalWeights = Pick<
-  SearchValues,
-  "popularity_weight" | "freshness_weight" | "origin_decay" | "unproven_share" | "evidence_margin"
-> & {
+/** Shares of a score, measured by `npm run relevance`. */
+export const signalShares = {
+  /** A score gains at most this share from distinct payers; one payer counts once. */
+  popularity: 0.05,
+  /** A score gains at most this share from being seen lately. */
+  freshness: 0.02,
+  /** Each further hit of one origin keeps this share of its score. */
+  originDecay: 0.98,
+  /**
+   * A resource without evidence (a verified payment claimed it, and neither its recipient's key, its origin nor a
+   * settled payment confirms it) keeps this share of its score: of equals it comes last.
+   */
+  unproven: 0.9
+}
+
+interface SignalWeights extends Readonly<typeof signalShares>, Pick<SearchValues, "evidence_margin"> {
   /** What the query's words prefer of about equal hits. */
   readonly prefers: Intent["prefers"]
 }
@@ -173,7 +185,7 @@ export const weigh = (
         (weights.prefers.includes("tool") && signals.type === "mcp" ? 1 + kindShare : 1) *
         (weights.prefers.includes("dollar") && signals.price !== null ? 1 + kindShare : 1)
       if (!signals.hasEvidence || isYoung(signals)) {
-        const share = signals.hasEvidence ? 1 : weights.unproven_share
+        const share = signals.hasEvidence ? 1 : weights.unproven
         return { ...multiplied(hit, share * wished), origin: signals.origin, popularity: 0, freshness: 0 }
       }
       const popularity = Math.min(1, Math.log1p(Number(signals.payers)) / Math.log1p(payersFull))
@@ -181,7 +193,7 @@ export const weigh = (
         1,
         Math.max(0, 1 - (now - signals.lastSeenAt.getTime()) / (daysUntilFaded * millisPerDay))
       )
-      const used = 1 + weights.popularity_weight * popularity + weights.freshness_weight * freshness
+      const used = 1 + weights.popularity * popularity + weights.freshness * freshness
       return { ...multiplied(hit, wished * used), origin: signals.origin, popularity, freshness }
     })
     .sort(byScore)
@@ -198,7 +210,7 @@ export const weigh = (
     if (origin !== null)
       for (const counts of isProven ? [seen, proven] : [seen]) counts.set(origin, (counts.get(origin) ?? 0) + 1)
     return {
-      ...multiplied(hit, weights.origin_decay ** originHits),
+      ...multiplied(hit, weights.originDecay ** originHits),
       signals: { popularity, freshness, originHits }
     }
   })

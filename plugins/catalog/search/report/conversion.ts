@@ -39,7 +39,7 @@ interface TotalRow {
   readonly journal: bigint | null
 }
 
-export interface Conversion {
+interface Conversion {
   readonly report: typeof SearchConversion.Type
   /** Facts of the journal and impressions that were scanned, about. */
   readonly examined: bigint

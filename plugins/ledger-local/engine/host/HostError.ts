@@ -3,7 +3,6 @@
 // value; it never leaves `invokeHostFunction` as an exception. `Unsupported` marks features that this engine does not
 // implement. It is never reported as a failure of the transaction itself, so that an unknown outcome is not mistaken
 // for a refusal.
-import { ScErrorType } from "../xdr/types.ts"
 import type { ScError, ScVal } from "../xdr/Xdr.ts"
 
 /** `SCErrorType`, in wire order. */
@@ -83,12 +82,6 @@ export class HostError extends Error {
   /** A contract error, such as those of the Stellar Asset Contract. */
   static contract(code: number, message: string, args: ErrorArguments = []): HostError {
     return new HostError("Contract", code, message, args)
-  }
-
-  /** From the wire form; codes outside the known range become InternalError. */
-  static fromScError(error: ScError, message: string, args: ErrorArguments = []): HostError {
-    if (error.type === ScErrorType.contract) return HostError.contract(error.contractCode, message, args)
-    return new HostError(errorTypes[error.type] ?? "Context", errorCodes[error.code] ?? "InternalError", message, args)
   }
 
   /** The wire form, as in an error value or an error event's topic. */

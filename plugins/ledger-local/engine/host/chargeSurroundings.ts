@@ -21,7 +21,7 @@ import { Price } from "./instructionPrices.ts"
 
 type Keys = ReadonlyArray<readonly [KeyString, LedgerKey]>
 
-export interface Surroundings {
+interface Surroundings {
   readonly returnValue: ScVal
   readonly events: ReadonlyArray<ContractEvent>
   /** Of the value and the events together. */

@@ -8,11 +8,11 @@ import { EXTERNAL_REFS_SINCE, requireExternalRef, wasmHashOf } from "./executabl
 import { HostError, Unsupported } from "./HostError.ts"
 import { contractCodeKey, contractInstanceKey } from "../state/LedgerKeys.ts"
 import { address as addressVal, bytes, checkScVal, INSTANCE_KEY } from "../xdr/ScVal.ts"
-import { type Asset, codec, codecAsset, contractAddress, type ContractIdPreimage, type ScVal } from "../xdr/Xdr.ts"
+import { codec, codecAsset, contractAddress, type ContractIdPreimage, type ScVal } from "../xdr/Xdr.ts"
 import type * as xdr from "@stellar/stellar-sdk/xdr"
 import type { EngineCrypto } from "./Random.ts"
 
-export type CreateContractArgs = xdr.CreateContractArgsV2Wire
+type CreateContractArgs = xdr.CreateContractArgsV2Wire
 
 /** The contract id that a preimage leads to on a network. */
 export const contractIdOf = (
@@ -20,13 +20,6 @@ export const contractIdOf = (
   networkId: Uint8Array,
   contractIdPreimage: ContractIdPreimage
 ): Uint8Array => crypto.sha256(codec.HashIdPreimage.encode({ type: 8, contractId: { networkId, contractIdPreimage } }))
-
-/** The id of an asset's contract. */
-export const assetContractId = (
-  crypto: Pick<EngineCrypto, "sha256">,
-  networkId: Uint8Array,
-  asset: Asset
-): Uint8Array => contractIdOf(crypto, networkId, { type: 1, fromAsset: asset })
 
 const checkPair = ({ contractIdPreimage, executable }: CreateContractArgs): void => {
   if ((contractIdPreimage.type === PreimageType.asset) !== (executable.type === ExecutableType.stellarAsset)) {

@@ -8,7 +8,7 @@ import type { ContractExecutable, LedgerKey, ScVal } from "../xdr/Xdr.ts"
 import { HostError } from "./HostError.ts"
 import type { ContractHost } from "./HostTypes.ts"
 
-export type ExternalRef = Extract<ContractExecutable, { type: 2 }>["externalRef"]
+type ExternalRef = Extract<ContractExecutable, { type: 2 }>["externalRef"]
 
 /** The first protocol that has references to executables, and values for their tags. */
 export const EXTERNAL_REFS_SINCE = 28

@@ -21,7 +21,6 @@ import {
   accountAddress,
   accountStrKey,
   type Asset,
-  type ContractInstance,
   fromLatin1,
   latin1,
   publicKey,
@@ -148,9 +147,3 @@ export const newSacStorage = (asset: Asset): Array<ScMapEntry> => {
   })
   return storage
 }
-
-/** A new instance of the asset's contract. */
-export const newSacInstance = (asset: Asset): ContractInstance => ({
-  executable: { type: 1 },
-  storage: newSacStorage(asset)
-})

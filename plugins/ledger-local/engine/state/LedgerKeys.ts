@@ -105,7 +105,7 @@ export const hasTtl = (key: LedgerKey): boolean =>
 export const isDiskKey = (key: LedgerKey): boolean =>
   key.type !== EntryType.contractData && key.type !== EntryType.contractCode && key.type !== EntryType.ttl
 
-export interface Sha256 {
+interface Sha256 {
   readonly sha256: (bytes: Uint8Array) => Uint8Array
 }
 
@@ -114,11 +114,6 @@ export const ttlHash = (crypto: Sha256, key: KeyString): Uint8Array => crypto.sh
 
 /** The key string of the TTL entry that guards `key`. */
 export const ttlKeyString = (crypto: Sha256, key: KeyString): KeyString => TTL_PREFIX + latin1(ttlHash(crypto, key))
-
-export const ttlKey = (crypto: Sha256, key: LedgerKey): LedgerKey => ({
-  type: 9,
-  ttl: { keyHash: ttlHash(crypto, keyString(key)) }
-})
 
 /** A TTL entry for the key hash `keyHash`. */
 export const ttlEntry = (

@@ -34,7 +34,7 @@ interface TtlSettings {
   readonly maxEntryLedgers: number
 }
 
-export interface Limits {
+interface Limits {
   readonly txInstructionsMax: number
   readonly txMemoryBytesMax: number
   readonly txDiskReadEntriesMax: number

@@ -18,7 +18,6 @@ export const entrySizeBytes = (entry: LedgerEntry): number => {
   return size
 }
 
-/** Bytes of rent for an entry. */
 export const rentSizeBytes = (settings: NetworkSettings, entry: LedgerEntry): number => {
   const size = entrySizeBytes(entry)
   if (entry.data.type !== EntryType.contractCode || entry.data.contractCode.ext.v !== 1) return size

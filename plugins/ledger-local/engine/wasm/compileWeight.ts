@@ -8,7 +8,7 @@ import type { FunctionType } from "./readModule.ts"
 /** What all functions of a module may weigh together: a tenth of a second, about. */
 export const COMPILE_WEIGHT_MAX = 4_000_000
 
-export interface Signatures {
+interface Signatures {
   /** All functions, the imported ones first. */
   readonly functions: ReadonlyArray<FunctionType>
   readonly types: ReadonlyArray<FunctionType>

@@ -1,6 +1,7 @@
 // Makes a contract's module safe to run: the code pays fuel from an added global, memory and table are bounded, and
 // code that the network would refuse at upload is refused here, even if the JavaScript engine accepts it. The same pass
 // counts the bodies; the counts become the code entry's cost inputs.
+import { joinBytes } from "../../../../kernel/stellar/joinBytes.ts"
 import { BinaryReader, leb, Malformed, signedLeb } from "./BinaryReader.ts"
 import { COMPILE_WEIGHT_MAX, compileWeight } from "./compileWeight.ts"
 import { checkImports, type Import } from "./hostImports.ts"
@@ -34,23 +35,12 @@ export interface PreparedModule {
   readonly imports: ReadonlyArray<Import>
   /** Linear memory that an instance begins with. */
   readonly memoryBytes: number
-  /** Types of the exported functions. */
   readonly exports: ReadonlyMap<string, FunctionType>
 }
 
-const concat = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const out = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0))
-  let at = 0
-  for (const chunk of chunks) {
-    out.set(chunk, at)
-    at += chunk.length
-  }
-  return out
-}
-
 const section = (id: number, ...content: ReadonlyArray<Uint8Array | ReadonlyArray<number>>): Uint8Array => {
-  const body = concat(content.map((part) => (part instanceof Uint8Array ? part : Uint8Array.from(part))))
-  return concat([Uint8Array.from([id, ...leb(body.length)]), body])
+  const body = joinBytes(content.map((part) => (part instanceof Uint8Array ? part : Uint8Array.from(part))))
+  return joinBytes([Uint8Array.from([id, ...leb(body.length)]), body])
 }
 
 /** The one table or memory, with a maximum. */
@@ -89,11 +79,11 @@ const instrumentedCode = (parts: ModuleParts, tank: { readonly fuel: number; rea
     const expression = new BinaryReader(code, body.from, reader.at)
     weight += compileWeight(expression, body.locals, tank.fuel, parts, COMPILE_WEIGHT_MAX - weight)
     costInputs.nInstructions += body.instructions
-    const merged = concat(body.chunks)
+    const merged = joinBytes(body.chunks)
     out.push(Uint8Array.from(leb(merged.length)), merged)
   }
   if (!reader.done) throw new Malformed("a section holds more than it says")
-  return section(SectionId.code, concat(out))
+  return section(SectionId.code, joinBytes(out))
 }
 
 /** Throws `Malformed` for a module the network would not take. */
@@ -111,7 +101,7 @@ export const prepareModule = (bytes: Uint8Array): PreparedModule => {
   const exported = [...leb(name.length), ...name, GLOBAL, ...leb(tank.fuel)]
   const added = [0, GROWS_MAX].map((value) => [ValueType.i32, MUTABLE, Op.i32Const, ...signedLeb(value), Op.end])
   return {
-    bytes: concat([
+    bytes: joinBytes([
       bytes.subarray(0, 8),
       copy(SectionId.type),
       copy(SectionId.import),

@@ -69,7 +69,6 @@ export interface ModuleParts {
   readonly functions: ReadonlyArray<FunctionType>
   readonly table: Limits | undefined
   readonly memory: Limits | undefined
-  /** Exported functions. */
   readonly exports: ReadonlyMap<string, FunctionType>
   readonly costInputs: CostInputs
 }

@@ -100,7 +100,7 @@ class ReusedWriter {
 export const isDepthError = (error: unknown): boolean =>
   error instanceof XdrError && error.message.includes("max recursion depth")
 
-export interface Codec<T> {
+interface Codec<T> {
   /** Throws `XdrError` on a value of another type. */
   readonly encode: (value: T) => Uint8Array
   /** Throws `XdrError` on bytes that do not encode the type, or have a rest. */

@@ -65,7 +65,6 @@ const fetchedOf = (text: string): FetchedEntry | undefined => {
   }
 }
 
-/** Path of the file. */
 const fileIn = (folder: string) => Effect.map(Path.Path, (path) => path.join(folder, FILE))
 
 /** True when the folder keeps a fork. */

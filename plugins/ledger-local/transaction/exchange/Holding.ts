@@ -19,7 +19,7 @@ import {
 import { isIssuer } from "../ClassicEvents.ts"
 import type { ApplyContext } from "../Context.ts"
 
-export interface Holding {
+interface Holding {
   /** Unreserved and unpromised; may be negative for the native asset. */
   readonly available: bigint
   /** Room below the limit that nothing is promised for. */

@@ -20,7 +20,7 @@ export interface ExchangedAmounts {
   readonly offerStays: boolean
 }
 
-export interface Bounds {
+interface Bounds {
   readonly offerSellsMax: bigint
   readonly offerBuysMax: bigint
   readonly takerSendsMax: bigint

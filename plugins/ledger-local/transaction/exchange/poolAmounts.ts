@@ -41,13 +41,13 @@ const squareRoot = (n: bigint): bigint => {
   }
 }
 
-export interface Reserves {
+interface Reserves {
   readonly reserveA: bigint
   readonly reserveB: bigint
   readonly totalPoolShares: bigint
 }
 
-export interface Deposit {
+interface Deposit {
   readonly amountA: bigint
   readonly amountB: bigint
   readonly shares: bigint

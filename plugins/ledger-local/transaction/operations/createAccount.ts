@@ -1,7 +1,8 @@
 // CreateAccount: the new account starts with the sender's amount and a sequence number above any of an earlier life.
 // Sponsored, it may start with nothing.
 import { availableBalance, withAddedBalance } from "../Accounts.ts"
-import { equalBytes, xdrText } from "../../engine/xdr/Xdr.ts"
+import { newAccount } from "../../engine/sac/SacBalances.ts"
+import { equalBytes } from "../../engine/xdr/Xdr.ts"
 import { inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
 import { createAccount as create, reserveFailure } from "../reserves.ts"
@@ -23,18 +24,7 @@ export const createAccount: OperationRules<0> = {
     const { txn, source, ledger } = context
     const { destination, startingBalance } = createAccountOp
     if (txn.loadAccount(destination) !== undefined) return result(Code.alreadyExists)
-    const outcome = create(context, {
-      accountId: destination,
-      balance: startingBalance,
-      seqNum: startingSequence(txn.ledgerSeq),
-      numSubEntries: 0,
-      inflationDest: null,
-      flags: 0,
-      homeDomain: xdrText(""),
-      thresholds: new Uint8Array([1, 0, 0, 0]),
-      signers: [],
-      ext: { v: 0 }
-    })
+    const outcome = create(context, newAccount(destination, startingBalance, txn.ledgerSeq))
     if (outcome !== "ok") return reserveFailure(outcome, result(Code.lowReserve))
     const payer = txn.loadAccount(source)!
     const reserve = ledger.settings.baseReserveStroops

@@ -12,7 +12,7 @@ import { exceeded } from "./operationDiagnostics.ts"
 export const isPersistent = (key: LedgerKey): boolean =>
   key.type === EntryType.contractCode || (key.type === EntryType.contractData && key.contractData.durability === 1)
 
-export type Life = "absent" | "live" | "expired" | "archived"
+type Life = "absent" | "live" | "expired" | "archived"
 
 /** The entry under a key with its state of life; keys without a TTL are live when present. */
 export const lifeOf = (

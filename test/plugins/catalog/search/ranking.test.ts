@@ -391,10 +391,10 @@ describe("fusion", () => {
 describe("signals", () => {
   const now = 1_000 * 86_400_000
   const weights = {
-    popularity_weight: 0.05,
-    freshness_weight: 0.02,
-    origin_decay: 0.98,
-    unproven_share: 0.9,
+    popularity: 0.05,
+    freshness: 0.02,
+    originDecay: 0.98,
+    unproven: 0.9,
     evidence_margin: 0.3,
     prefers: []
   }
@@ -439,7 +439,7 @@ describe("signals", () => {
     const crowd = weigh(
       list(12),
       known((id) => (id <= 10n ? { origin: "https://crowd" } : {})),
-      { ...weights, origin_decay: 0.5 },
+      { ...weights, originDecay: 0.5 },
       now
     )
     expect(ids(crowd).slice(0, 3)).toEqual([1, 11, 12])

@@ -3,7 +3,7 @@
 import type { Metric } from "effect"
 import { describe, expect, it } from "vitest"
 import type { Series } from "../../../../runtime/deploy/observability/Alert.ts"
-import { metricsIn } from "../../../../runtime/deploy/observability/alertFiles.ts"
+import { metricsIn } from "../../../support/metricsIn.ts"
 import { alerts } from "../../../../runtime/deploy/observability/alerts.ts"
 import { all } from "../../../../runtime/deploy/observability/registry.ts"
 import { type Condition, conditions, summaryOf } from "../../../../plugins/dashboard/status/conditions.ts"

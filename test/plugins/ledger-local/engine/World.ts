@@ -3,7 +3,7 @@
 import { invokeHostFunction } from "../../../../plugins/ledger-local/engine/host/Host.ts"
 import type { Access, ContractRuntime } from "../../../../plugins/ledger-local/engine/host/HostTypes.ts"
 import type { HostFailure, HostResult, HostSuccess } from "../../../../plugins/ledger-local/engine/host/HostResult.ts"
-import { assetContractId } from "../../../../plugins/ledger-local/engine/host/createContract.ts"
+import { assetContractId } from "../../../../plugins/ledger-local/transaction/assetContractId.ts"
 import {
   contractDataKey,
   contractInstanceKey,
@@ -16,7 +16,7 @@ import {
 } from "../../../../plugins/ledger-local/engine/state/LedgerKeys.ts"
 import { type NetworkSettings, testnet } from "../../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
 import { newAccount } from "../../../../plugins/ledger-local/engine/sac/SacBalances.ts"
-import { newSacInstance } from "../../../../plugins/ledger-local/engine/sac/SacInstance.ts"
+import { newSacStorage } from "../../../../plugins/ledger-local/engine/sac/SacInstance.ts"
 import {
   address as addressVal,
   bool,
@@ -134,7 +134,7 @@ export class World {
 
   sac(asset: Asset = usd, liveUntil = ledgerSeq + 120_960): void {
     const contract = contractAddress(this.contractId(asset))
-    const val = { type: 19 as const, instance: newSacInstance(asset) }
+    const val = { type: 19 as const, instance: { executable: { type: 1 as const }, storage: newSacStorage(asset) } }
     this.contract(
       { type: 6, contractData: { ext: { v: 0 }, contract, key: INSTANCE_KEY, durability: 1, val } },
       liveUntil

@@ -7,7 +7,7 @@ import {
   keyOfString,
   keyString,
   trustLineKey,
-  ttlKey,
+  ttlHash,
   ttlKeyString
 } from "../../../../../plugins/ledger-local/engine/state/LedgerKeys.ts"
 import {
@@ -41,7 +41,7 @@ const keys: ReadonlyArray<LedgerKey> = [
   contractDataKey(payer.address, { type: 21, nonceKey: { nonce: -1n } }, 0),
   contractDataKey(someContract, structMap({ a: u32(1) }), 1),
   contractCodeKey(new Uint8Array(32).fill(200)),
-  ttlKey(crypto, contractInstanceKey(someContract)),
+  { type: 9, ttl: { keyHash: ttlHash(crypto, keyString(contractInstanceKey(someContract))) } },
   { type: 3, data: { accountId: payer.id, dataName: xdrText("name") } }
 ]
 

@@ -1,6 +1,6 @@
 import { Option } from "effect"
 import { expect, it } from "vitest"
-import { EndedAuthorizationsCache } from "../../../../kernel/settlement/follower/EndedAuthorizationsCache.ts"
+import { EndedAuthorizationsCache } from "../../../../kernel/settlement/follower/Outcomes.ts"
 import type { SettlementRecord } from "../../../../kernel/settlement/store/Settlements.ts"
 
 const record = (number: number, state: SettlementRecord["state"]) =>

@@ -1,6 +1,6 @@
 // Buffered log lines: none is lost or reordered, and there are few writes.
 import { describe, expect, it } from "@effect/vitest"
-import { makeLineWriter } from "../../runtime/LineWriter.ts"
+import { makeLineWriter } from "../../runtime/logging.ts"
 
 const recorded = () => {
   const written: Array<string> = []
