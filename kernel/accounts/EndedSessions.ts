@@ -51,15 +51,15 @@ export class EndedSessions extends Context.Service<
 
       if (kind === "embedded") yield* read
       else {
-        const isKeyed = () => keys.keyed() || keys.operatorKeyed()
         yield* read
         const reading = yield* reconciler({
           id: "ended-sessions",
           every: pollEvery,
           gather: gatherFor,
-          turn: Effect.suspend(() => (isKeyed() ? read : Effect.void))
+          // Without keys there are no sessions.
+          turn: Effect.suspend(() => (keys.keyed() || keys.operatorKeyed() ? read : Effect.void))
         })
-        yield* facts.onPublished(Effect.suspend(() => (isKeyed() ? reading.wake : Effect.void)))
+        yield* facts.onPublished(reading.wake)
       }
 
       const end: EndedSessions["Service"]["end"] = Effect.fnUntraced(function* (request) {

@@ -258,10 +258,6 @@ export const hashesOf = (
 export const plainIn = (envelope: Envelope): Transaction | undefined =>
   envelope.type === envelopeKind.v1 ? envelope.v1.tx : undefined
 
-/** Number of signatures of an envelope without a fee bump. */
-export const signaturesIn = (envelope: Envelope): number =>
-  envelope.type === envelopeKind.v1 ? envelope.v1.signatures.length : 0
-
 export const bumpIn = (envelope: Envelope): xdr.FeeBumpTransactionWire | undefined =>
   envelope.type === envelopeKind.feeBump ? envelope.feeBump.tx : undefined
 

@@ -1,23 +1,13 @@
 // The payload of an `exact` payment on the wire: `{ transaction }`, base64 XDR of an unsigned envelope around one
 // signed contract call. Decodes it once into the subject of the checks, and refuses everything except the known forms.
 import { Result } from "effect"
-import {
-  type Envelope,
-  plainIn,
-  readEnvelope,
-  signaturesIn,
-  sourceOf,
-  type Transaction
-} from "../../kernel/stellar/Envelope.ts"
+import { plainIn, readEnvelope, sourceOf, type Transaction } from "../../kernel/stellar/Envelope.ts"
 import { addressOf, i128Of, isMuxed, type Value } from "../../kernel/stellar/Value.ts"
 
 /** A decoded payload. The call is the operation's, with its function and arguments unchecked. */
 export interface ExactPayload {
-  readonly transactionText: string
-  readonly envelope: Envelope
   readonly tx: Transaction
   readonly source: string
-  readonly signatures: number
 }
 
 /** Decodes `payload.transaction`; the reason names the problem, never the content. */
@@ -27,16 +17,9 @@ export const decodePayload = ({
   if (typeof transaction !== "string") return Result.fail({ reason: "payload.transaction is not a string" })
   const read = readEnvelope(transaction)
   if (Result.isFailure(read)) return Result.fail({ reason: `payload.transaction is ${read.failure.reason}` })
-  const envelope = read.success
-  const tx = plainIn(envelope)
+  const tx = plainIn(read.success)
   if (tx === undefined) return Result.fail({ reason: "payload.transaction is not a plain v1 envelope" })
-  return Result.succeed({
-    transactionText: transaction,
-    envelope,
-    tx,
-    source: sourceOf(tx),
-    signatures: signaturesIn(envelope)
-  })
+  return Result.succeed({ tx, source: sourceOf(tx) })
 }
 
 /** A token transfer's arguments. `muxed`: an address form that carries an id in addition to the account. */

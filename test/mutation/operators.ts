@@ -60,11 +60,15 @@ const changeOf = (node: Node, { text }: Source): Pick<Operator, "start" | "end" 
   }
 }
 
+/** Effect drops the results of a loop with `discard`; without it, they are collected and unused. */
+const isDiscard = (parent: Node | undefined): boolean =>
+  parent?.type === "Property" && (parent["key"] as Node)["name"] === "discard"
+
 /** Every operator of a source, the innermost ones included. */
 export const operatorsOf = (source: Source): ReadonlyArray<Operator> => {
   const found: Array<Operator> = []
   eachNode(source.program, (node, parent) => {
-    const change = parent?.type === "TSLiteralType" ? undefined : changeOf(node, source)
+    const change = parent?.type === "TSLiteralType" || isDiscard(parent) ? undefined : changeOf(node, source)
     if (change === undefined) return
     const { path, text } = source
     found.push({ path, line: lineAt(source, change.start), text: text.slice(change.start, change.end), ...change })

@@ -1,9 +1,10 @@
 // `npm run mutation`: changes operators of the code that decides about money, ownership, delivery, keys and policy, one
 // at a time in a copy of the tree, and runs the nearest tests of each: tests within one process first, then process
-// tests. `--seed N` and `--count N` choose the sample (today's date and 300), `--changed REF` takes only lines that
-// changed since a commit, `--limit S` bounds the seconds of each run of tests, and further arguments keep only files
-// with one of them in the path. A test counts only if it passes without the change. Prints every survivor with its
-// change, then `N passed, N failed`: caught and survived. The exit status is 0 if at least 90 % were caught.
+// tests, until one fails. `--seed N` and `--count N` choose the sample (today's date and 300), `--changed REF` takes
+// only lines that changed since a commit, `--limit S` is the time for each operator, and further arguments keep only
+// files with one of them in the path. A test counts only if it passes without the change. Tests that hang with the
+// change alone count as well, and are marked as late. Prints every survivor with its change, then `N passed, N failed`:
+// caught and survived. The exit status is 0 if at least 90 % were caught.
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises"
@@ -13,12 +14,16 @@ import process from "node:process"
 import { parseArgs } from "node:util"
 import { root, type Source, sources, sourcesIn } from "../architecture/sources.ts"
 import { makeRandom } from "../simulation/random.ts"
+import { startPostgresInMemory } from "../support/postgres.ts"
 import { nearTests } from "./nearTests.ts"
 import { type Operator, operatorsOf, sampleOf } from "./operators.ts"
 
 const share = 0.9
-/** Test files of each kind that run for a mutant, the nearest ones. */
-const filesMax = { fast: 12, processes: 5 }
+/** Files of one run of tests: its start takes seconds, and its first failure ends it. */
+const filesOfRun = { fast: 12, processes: 4 }
+/** Share of the time after which no further run of a kind begins. */
+const timeShare = { fast: 0.4, processes: 1 }
+type Kind = keyof typeof filesOfRun
 
 /** Code where a defect costs money, ownership, delivery or keys. */
 const decisive = [
@@ -83,14 +88,43 @@ const openCopy = async (): Promise<Copy> => {
   return { folder, tree }
 }
 
-interface Report {
-  readonly testResults: ReadonlyArray<{ readonly name: string; readonly status: string }>
+interface Status {
+  readonly status: string
 }
 
-type Outcome = { readonly failed: string | undefined; readonly isLate: boolean }
+interface Report {
+  readonly testResults: ReadonlyArray<
+    Status & { readonly name: string; readonly assertionResults: ReadonlyArray<Status> }
+  >
+}
 
-/** Runs test files of a copy until the first failure, or for the time limit. */
-const runTests = async ({ folder, tree }: Copy, kind: "fast" | "processes", files: ReadonlyArray<string>) => {
+const hasFailed = ({ status }: Status): boolean => status === "failed"
+
+interface Outcome {
+  /** The file that failed. */
+  readonly failed: string | undefined
+  /** Whether the time ended first. */
+  readonly isLate: boolean
+}
+
+/** As `npm test` runs them: the process tests on PostgreSQL, here one server for all. */
+const environmentOf = (kind: Kind) =>
+  kind === "fast"
+    ? { TOLLKEEPER_TEST_FAST: "only" }
+    : {
+        TOLLKEEPER_TEST_DAILY: "only",
+        TOLLKEEPER_TEST_DATABASES: "postgres",
+        TOLLKEEPER_TEST_FACILITATORS: "postgres",
+        TOLLKEEPER_TEST_DATABASE_URL: postgres.url
+      }
+
+/** Runs test files of a copy until the first failure, or until the time ends. */
+const runTests = async (
+  { folder, tree }: Copy,
+  kind: Kind,
+  files: ReadonlyArray<string>,
+  millis = limitMillis
+): Promise<Outcome> => {
   const report = join(folder, "report.json")
   await rm(report, { force: true })
   const words = [
@@ -105,49 +139,59 @@ const runTests = async ({ folder, tree }: Copy, kind: "fast" | "processes", file
   const child = spawn(process.execPath, [join(root, "node_modules/vitest/vitest.mjs"), ...words, ...files], {
     cwd: tree,
     detached: true,
-    env: { ...process.env, [kind === "fast" ? "TOLLKEEPER_TEST_FAST" : "TOLLKEEPER_TEST_DAILY"]: "only" },
+    env: { ...process.env, ...environmentOf(kind) },
     stdio: "ignore"
   })
   let isLate = false
   const timer = setTimeout(() => {
     isLate = true
     process.kill(-child.pid!, "SIGKILL")
-  }, limitMillis)
+  }, millis)
   const [code] = await once(child, "exit")
   clearTimeout(timer)
   if (isLate || code === 0) return { failed: undefined, isLate }
   const { testResults } = JSON.parse(await readFile(report, "utf8")) as Report
-  const failed = testResults.find(({ status }) => status === "failed")?.name ?? files[0]!
+  // The first failure stops the other files of the run, which are reported as failed too.
+  const first =
+    testResults.find(({ assertionResults }) => assertionResults.some(hasFailed)) ?? testResults.find(hasFailed)
+  const failed = first?.name ?? files[0]!
   return { failed: failed.startsWith("/") ? relative(tree, failed) : failed, isLate }
 }
 
-const passesWithout = new Map<string, boolean>()
+/** By files: whether they pass without a change, in half the time that they had with one. */
+const passing = new Map<string, boolean>()
 
-/** The first near test file that fails with a mutant, and passes without it. */
-const catcherOf = async (copy: Copy, { end, path, start }: Operator, replacement: string): Promise<Outcome> => {
+const passWithout = async (copy: Copy, kind: Kind, files: ReadonlyArray<string>): Promise<boolean> => {
+  const key = files.join()
+  if (!passing.has(key)) {
+    const { failed, isLate } = await runTests(copy, kind, files, limitMillis / 2)
+    passing.set(key, failed === undefined && !isLate)
+  }
+  return passing.get(key)!
+}
+
+type Verdict = "caught" | "late" | "survived"
+
+/** Runs the near tests of a mutant. Returns the verdict and the file that failed, or the files that did not end. */
+const judge = async (copy: Copy, { end, path, start }: Operator, replacement: string): Promise<[Verdict, string]> => {
   const source = sources.find((one) => one.path === path)!
   const file = join(copy.tree, path)
+  const begun = performance.now()
   const near = nearTests(source)
-  let isLate = false
   for (const kind of ["fast", "processes"] as const) {
-    let files = near[kind].slice(0, filesMax[kind])
-    while (files.length > 0) {
+    let left = near[kind].filter((one) => passing.get(one) !== false)
+    while (left.length > 0 && performance.now() - begun < timeShare[kind] * limitMillis) {
+      const files = left.slice(0, filesOfRun[kind])
       await writeFile(file, source.text.slice(0, start) + replacement + source.text.slice(end))
-      const outcome: Outcome = await runTests(copy, kind, files)
+      const { failed, isLate } = await runTests(copy, kind, files)
       await writeFile(file, source.text)
-      isLate ||= outcome.isLate
-      const { failed } = outcome
-      if (failed === undefined) break
-      if (!passesWithout.has(failed)) {
-        const { failed: again, isLate: isSlow } = await runTests(copy, kind, [failed])
-        passesWithout.set(failed, again === undefined && !isSlow)
-      }
-      if (passesWithout.get(failed) === true) return outcome
-      console.log(`        ${failed} fails without a change, and is left out`)
-      files = files.filter((one) => one !== failed)
+      if (isLate && (await passWithout(copy, kind, files))) return ["late", files.join(", ")]
+      if (failed !== undefined && (await passWithout(copy, kind, [failed]))) return ["caught", failed]
+      if (failed !== undefined) console.log(`        ${failed} fails without a change, and is left out`)
+      left = left.filter((one) => (failed === undefined ? !files.includes(one) : one !== failed))
     }
   }
-  return { failed: undefined, isLate }
+  return ["survived", ""]
 }
 
 const { positionals: words, values } = parseArgs({
@@ -171,22 +215,25 @@ const random = makeRandom(Number(values.seed))
 const sample = sampleOf(candidates, Number(values.count), random)
 console.log(`seed ${values.seed}: ${sample.length} of ${candidates.length} operators`)
 
+const postgres = await startPostgresInMemory()
 const copy = await openCopy()
-let [caught, survived] = [0, 0]
+const counts = { caught: 0, late: 0, survived: 0 }
 try {
   for (const operator of sample) {
     const replacement = random.pick(operator.replacements)
-    const place = `${operator.path}:${operator.line}  ${operator.text} → ${replacement}`
-    const { failed, isLate } = await catcherOf(copy, operator, replacement)
-    if (failed === undefined) survived += 1
-    else caught += 1
+    const [verdict, by] = await judge(copy, operator, replacement)
+    counts[verdict] += 1
     console.log(
-      failed === undefined ? `${isLate ? "late    " : "survived"}  ${place}` : `caught    ${place}  ${failed}`
+      `${verdict.padEnd(8)}  ${operator.path}:${operator.line}  ${operator.text} → ${replacement}  ${by}`.trimEnd()
     )
   }
 } finally {
   await rm(copy.folder, { recursive: true, force: true })
+  await postgres.stop()
 }
-console.log(`${((100 * caught) / Math.max(1, caught + survived)).toFixed(1)} % caught`)
-console.log(`${caught} passed, ${survived} failed`)
-process.exitCode = caught >= share * (caught + survived) ? 0 : 1
+const found = counts.caught + counts.late
+const all = Math.max(1, found + counts.survived)
+const percent = (count: number) => `${((100 * count) / all).toFixed(1)} %`
+console.log(`${percent(found)} caught, ${percent(counts.late)} of them late`)
+console.log(`${found} passed, ${counts.survived} failed`)
+process.exitCode = found >= share * all ? 0 : 1

@@ -3,10 +3,11 @@
 // 4 that is recomputed from the received request, or with a service account's signed token. A test may make them
 // refuse, stay silent, or answer with another key's signature.
 import { Keypair } from "@stellar/stellar-sdk"
-import { Effect, type Scope } from "effect"
+import { Effect, Option, Redacted, type Scope } from "effect"
 import * as native from "node:crypto"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import type { RemoteSignerValues } from "../../kernel/config/RemoteSigner.ts"
 
 export type SignerKind = "https" | "vault-transit" | "aws-kms" | "gcp-kms"
 export type SignerFault = "refuses" | "silent" | "wrong" | "redirects" | undefined
@@ -42,6 +43,36 @@ export const settingsOf = (kind: SignerKind, url: string): Record<string, string
     "aws-kms": { kind, url: `${url}/`, key: awsKey, region },
     "gcp-kms": { kind, url, key: gcpKey }
   })[kind]
+
+/** Settings of a remote signer that name nothing. */
+export const signerDefaults = {
+  url: "",
+  key: "",
+  key_version: 0,
+  mount: "transit",
+  namespace: "",
+  region: "",
+  address: undefined,
+  token_env: "SIGNER_TOKEN",
+  access_key_env: "AWS_ACCESS_KEY_ID",
+  secret_key_env: "AWS_SECRET_ACCESS_KEY",
+  session_token_env: "AWS_SESSION_TOKEN",
+  credentials_env: "GOOGLE_CREDENTIALS"
+}
+
+/** A signer's settings with its credentials from an environment. */
+export const signerValues = (
+  kind: SignerKind,
+  url: string,
+  environment: Readonly<Record<string, string | undefined>>,
+  address?: string
+): RemoteSignerValues => ({
+  ...signerDefaults,
+  ...settingsOf(kind, url),
+  kind,
+  address,
+  secret: (variable) => Option.map(Option.fromUndefinedOr(environment[variable]), (text) => Redacted.make(text))
+})
 
 const spkiOf = (pair: Keypair) =>
   Buffer.concat([Buffer.from("302a300506032b6570032100", "hex"), pair.rawPublicKey()]).toString("base64")

@@ -107,6 +107,8 @@ describe("Ed25519", () => {
       const three = bytes(above.replace("ee", "f0"))
       expect(hasLedgerForm(three, new Uint8Array(64).fill(1))).toBe(false)
       expect(hasLedgerForm(fits, Uint8Array.from([...three, ...new Uint8Array(32)]))).toBe(false)
+      const byScalar = (scalar: bigint) => hasLedgerForm(fits, Uint8Array.from([...fits, ...bytes32(scalar)]))
+      expect([order - 1n, order, order + 1n].map(byScalar)).toEqual([true, false, false])
     }).pipe(Effect.provide(layer))
   )
 

@@ -4,10 +4,12 @@ import { cancelTransaction, withSignatures } from "../../../kernel/stellar/Envel
 import { bumpWithSignature, feeBump } from "../../support/feeBump.ts"
 
 const channel = Keypair.random().publicKey()
+const sponsor = Keypair.random().publicKey()
 const transaction = cancelTransaction({ channel, sequence: 7n, bounds: { ledgerMax: 1_011, timeMax: 0n } })
 const signed = { publicKey: new Uint8Array(32), signature: new Uint8Array(64) }
 
 export const spendingEnvelope = {
   channel,
-  envelope: bumpWithSignature(feeBump(withSignatures(transaction, []), Keypair.random().publicKey(), 500n), signed)
+  sponsor,
+  envelope: bumpWithSignature(feeBump(withSignatures(transaction, []), sponsor, 500n), signed)
 }

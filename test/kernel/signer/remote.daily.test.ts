@@ -3,7 +3,7 @@
 // callers while the signer does not sign.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Effect, Exit, Option, Redacted, Schedule } from "effect"
+import { Effect, Exit, Schedule } from "effect"
 import { describe } from "vitest"
 import { remoteSignerIssue } from "../../../kernel/config/RemoteSigner.ts"
 import { openRemoteAccount, openRemoteKey } from "../../../kernel/signer/remote/RemoteAccount.ts"
@@ -11,36 +11,20 @@ import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { eventually } from "../../support/eventually.ts"
-import { secrets, settingsOf, signerEnvironment, type SignerKind, startSigners } from "../../support/signers.ts"
+import {
+  secrets,
+  settingsOf,
+  signerDefaults,
+  signerEnvironment,
+  type SignerKind,
+  signerValues,
+  startSigners
+} from "../../support/signers.ts"
 
 const kinds: ReadonlyArray<SignerKind> = ["https", "vault-transit", "aws-kms", "gcp-kms"]
 
-const defaults = {
-  url: "",
-  key: "",
-  key_version: 0,
-  mount: "transit",
-  namespace: "",
-  region: "",
-  address: undefined,
-  token_env: "SIGNER_TOKEN",
-  access_key_env: "AWS_ACCESS_KEY_ID",
-  secret_key_env: "AWS_SECRET_ACCESS_KEY",
-  session_token_env: "AWS_SESSION_TOKEN",
-  credentials_env: "GOOGLE_CREDENTIALS"
-}
-
-type Environment = Record<string, string | undefined>
-
-const valuesOf = (kind: SignerKind, url: string, environment: Environment, address?: string) => ({
-  ...defaults,
-  ...(settingsOf(kind, url) as { readonly kind: SignerKind }),
-  address,
-  secret: (variable: string) => Option.map(Option.fromUndefinedOr(environment[variable]), (text) => Redacted.make(text))
-})
-
-const open = (kind: SignerKind, url: string, environment: Environment, address?: string) =>
-  Effect.flatMap(Crypto, (crypto) => openRemoteAccount(valuesOf(kind, url, environment, address), crypto)).pipe(
+const open = (kind: SignerKind, url: string, environment: Record<string, string | undefined>, address?: string) =>
+  Effect.flatMap(Crypto, (crypto) => openRemoteAccount(signerValues(kind, url, environment, address), crypto)).pipe(
     Effect.provide(cryptoLayer)
   )
 
@@ -58,7 +42,10 @@ describe.each(kinds)("an account whose key is held by %s", (kind) => {
   it.live("a remote key signs messages as well, and another's signature is none", () =>
     Effect.gen(function* () {
       const signers = yield* startSigners
-      const { publicKey, sign } = yield* openRemoteKey(valuesOf(kind, signers.url, signerEnvironment), yield* Crypto)
+      const { publicKey, sign } = yield* openRemoteKey(
+        signerValues(kind, signers.url, signerEnvironment),
+        yield* Crypto
+      )
       expect(Buffer.from(publicKey)).toEqual(Buffer.from(signers.pair.rawPublicKey()))
       for (const length of [31, 33, 700]) {
         const message = Uint8Array.from({ length }, (_, at) => at)
@@ -259,7 +246,7 @@ it.live(
 )
 
 it("refuses external signer settings without an endpoint or without TLS", () => {
-  const error = (settings: object) => remoteSignerIssue({ ...defaults, kind: "https", ...settings } as never)
+  const error = (settings: object) => remoteSignerIssue({ ...signerDefaults, kind: "https", ...settings } as never)
   expect(error({})).toMatch(/url/)
   expect(error({ url: "http://signer.example" })).toMatch(/https/)
   expect(error({ url: "https://signer.example" })).toBeUndefined()

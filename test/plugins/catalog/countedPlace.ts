@@ -8,11 +8,12 @@ export const makePlace = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const gate = yield* Latch.make(true)
   let answered = Deferred.makeUnsafe<void>()
-  const counter = { statements: 0 }
+  const counter = { statements: 0, prepared: 0 }
   const watched = (connection: SqlConnection.Connection): SqlConnection.Connection =>
     Object.assign(Object.create(connection) as SqlConnection.Connection, {
       execute: ((...args) => {
         counter.statements += 1
+        counter.prepared += 1
         return connection.execute(...args).pipe(
           Effect.tap(() => Effect.sync(() => Deferred.doneUnsafe(answered, Exit.void))),
           Effect.tap(() => gate.await)

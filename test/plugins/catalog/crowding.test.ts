@@ -11,6 +11,7 @@ import { PricedAssets } from "../../../plugins/catalog/ownership/PricedAssets.ts
 import { Recipients } from "../../../plugins/catalog/ownership/Recipients.ts"
 import { Changes } from "../../../plugins/catalog/store/Changes.ts"
 import { Listings } from "../../../plugins/catalog/store/Listings.ts"
+import type { Recorded } from "../../../plugins/catalog/store/Recorded.ts"
 import { Sightings } from "../../../plugins/catalog/store/Sightings.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { queryDeclaration } from "./support.ts"
@@ -63,31 +64,33 @@ const observationOf = (payer: string, at: number, probed: () => void): PaymentOb
 /** The declarations that were recalled and counted as seen. */
 const seen: Array<bigint> = []
 
-/** Only the first one reaches the recorder. */
-const parts = Observer.layer.pipe(
-  Layer.provide(DeclarationValidator.layer),
-  Layer.provide([
-    Layer.succeed(Config, config),
-    Layer.mock(Listings)({
-      record: () => Effect.succeed({ decision: "listed", resourceId: 1n, versionHash: "h" })
-    }),
-    Layer.mock(Sightings)({
-      touch: () => Effect.void,
-      seen: (id) => void seen.push(id),
-      observe: () => Effect.void,
-      onStates: () => Effect.void
-    }),
-    Changes.layer,
-    Hints.layer,
-    Layer.succeed(Recipients, {
-      gradeOf: () => Effect.succeed("claimed" as const),
-      knownGradeOf: () => "claimed" as const,
-      bind: () => Effect.succeed(true)
-    }),
-    Layer.succeed(PricedAssets, { assets: [] }),
-    NodeCrypto.layer
-  ])
-)
+/** The observer over a recorder that records every declaration as this; only the first one reaches it. */
+const observing = (recorded: Recorded, sightings: Partial<Sightings["Service"]> = {}) =>
+  Observer.layer.pipe(
+    Layer.provide(DeclarationValidator.layer),
+    Layer.provide([
+      Layer.succeed(Config, config),
+      Layer.mock(Listings)({ record: () => Effect.succeed(recorded) }),
+      Layer.mock(Sightings)({
+        touch: () => Effect.void,
+        seen: (id) => void seen.push(id),
+        observe: () => Effect.void,
+        onStates: () => Effect.void,
+        ...sightings
+      }),
+      Changes.layer,
+      Hints.layer,
+      Layer.succeed(Recipients, {
+        gradeOf: () => Effect.succeed("claimed" as const),
+        knownGradeOf: () => "claimed" as const,
+        bind: () => Effect.succeed(true)
+      }),
+      Layer.succeed(PricedAssets, { assets: [] }),
+      NodeCrypto.layer
+    ])
+  )
+
+const parts = observing({ decision: "listed", resourceId: 1n, versionHash: "h" })
 
 it.effect("slow declarations queue fairly by payer; settled ones displace verified ones [S256][S260]", () =>
   Effect.gen(function* () {
@@ -216,3 +219,25 @@ it.effect("a declaration verified before counts as seen unless changed or settle
     expect(seen).toEqual([1n])
   }).pipe(Effect.provide(parts))
 )
+
+it.effect.each([
+  ["touches a listing", { decision: "listed", resourceId: 1n }, ["touch 1", "touch 1 sale"]],
+  [
+    "counts a payment of a hidden claim as evidence",
+    { decision: "rejected", resourceId: 1n, isContender: true },
+    ["contend 1 sale"]
+  ],
+  ["counts nothing of a rejected declaration", { decision: "rejected", resourceId: 1n }, []],
+  ["counts nothing without a listing", { decision: "rejected", resourceId: undefined, isContender: true }, []]
+] as const)("an observed declaration %s", ([, recorded, expected]) => {
+  const counted: Array<string> = []
+  const note = (what: string) => (id: bigint, _: Date, sale: unknown) =>
+    Effect.sync(() => void counted.push(`${what} ${id}${sale === undefined ? "" : " sale"}`))
+  return Effect.gen(function* () {
+    const { observe } = yield* Observer
+    const verified = observationOf("GONE", 1, () => {})
+    yield* observe(verified)
+    yield* observe({ ...verified, stage: "settled", transaction: Option.some("t") })
+    expect(counted).toEqual(expected)
+  }).pipe(Effect.provide(observing(recorded, { touch: note("touch"), contend: note("contend") })))
+})

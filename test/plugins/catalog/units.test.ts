@@ -5,6 +5,7 @@ import { TestClock } from "effect/testing"
 import { createHash } from "node:crypto"
 import { describe } from "vitest"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import type { Terms } from "../../../kernel/payment/Payment.ts"
 import type { CatalogValues } from "../../../plugins/catalog/Config.ts"
 import { readDeclaration } from "../../../plugins/catalog/declaration/DeclarationWire.ts"
 import { matchesTemplate, readTemplate, spellResourceUrl } from "../../../plugins/catalog/declaration/resourceUrl.ts"
@@ -89,6 +90,34 @@ describe("the version hash", () => {
       expect(versionHash(crypto, Object.fromEntries(Object.entries(resource).reverse()))).toBe(hashes[0])
     })
   )
+})
+
+describe("a tool's declaration", () => {
+  const terms = { ...vector.payment.accepted, amount: Option.some(1n), amountText: "1" } as unknown as Terms
+  /** The input that the schema is compared with, and the name under which the tool is listed. */
+  const readInput = (input: object) => {
+    const compared: Array<unknown> = []
+    const read = readDeclaration(
+      { dialect: "ledger", resource: { url: "https://calculator.example.com/" }, terms },
+      "catalog",
+      { info: { input: { inputSchema: {}, ...input } }, schema: {} },
+      {
+        config: { ...reading, requireValidSchema: false },
+        validate: (info) => void compared.push((info as { readonly input: unknown }).input)
+      }
+    )
+    return [compared[0], "_tag" in read ? read.reason : read.identity.toolName]
+  }
+
+  it("a tool under its legacy member is validated and listed as toolName", () => {
+    const add = { type: "mcp", inputSchema: {}, toolName: "add" }
+    expect(readInput({ type: "mcp", tool: "add" })).toEqual([add, "add"])
+    expect(readInput({ type: "mcp", toolName: "add" })).toEqual([add, "add"])
+    expect(readInput({ type: "mcp", toolName: "add", tool: "old" })).toEqual([{ ...add, tool: "old" }, "add"])
+    expect(readInput({ type: "mcp" })).toEqual([undefined, "missing_tool_name"])
+    const http = { type: "http", method: "GET", inputSchema: {}, tool: "add" }
+    expect(readInput(http)).toEqual([http, ""])
+  })
 })
 
 describe("a cursor", () => {

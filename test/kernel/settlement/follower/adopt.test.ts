@@ -8,7 +8,11 @@ import { createHash, createHmac } from "node:crypto"
 import { formerTag, OwnerTags, ownerTagsOf } from "../../../../kernel/settlement/OwnerTags.ts"
 import { cancelTransaction } from "../../../../kernel/stellar/Envelope.ts"
 import { Authorizations } from "../../../../kernel/settlement/Authorizations.ts"
-import { type AdoptAnswer, Settlements } from "../../../../kernel/settlement/store/Settlements.ts"
+import {
+  type AdoptAnswer,
+  type AdoptedSettlement,
+  Settlements
+} from "../../../../kernel/settlement/store/Settlements.ts"
 import { Signer } from "../../../../kernel/signer/Signer.ts"
 import { executed } from "../lives.ts"
 import { spendingEnvelope } from "../spendingEnvelope.ts"
@@ -99,7 +103,7 @@ const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
   const { entry = 40, keys = ["a key"], namedOwner, stored = "Adopted", usedIn = 40 } = ledger
   let scans = 0
   const scanned: Array<readonly [number, number | undefined]> = []
-  const owners: Array<string> = []
+  const adopted: Array<AdoptedSettlement> = []
   const { channel } = spendingEnvelope
   const envelope = taggedEnvelope(ledger)
   const ports = Layer.mergeAll(
@@ -130,8 +134,7 @@ const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
         })
     }),
     layerTest(Settlements, {
-      adopt: ({ principal }: AdoptionRequest) =>
-        Effect.sync(() => void owners.push(principal.owner)).pipe(Effect.as(stored)),
+      adopt: (settlement) => Effect.sync(() => void adopted.push(settlement)).pipe(Effect.as(stored)),
       wasOwner: (_transaction: string, owner: string) => Effect.succeed(owner === namedOwner)
     }),
     Layer.succeed(OwnerTags, tagsOf(...keys)),
@@ -151,7 +154,7 @@ const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
     })
   )
   const { adopt, find } = yield* Effect.provide(makeAdopter, ports)
-  return { adopt, find, owners, scans: () => scans, scanned }
+  return { adopt, adopted, find, scans: () => scans, scanned }
 })
 
 describe("a spent authorization", () => {
@@ -166,20 +169,42 @@ describe("a spent authorization", () => {
     })
   )
 
+  it.effect("records an adopted payment as its transaction shows it", () =>
+    Effect.gen(function* () {
+      const { adopt, adopted } = yield* adopter({ carried: "payer:1:1010" })
+      expect(yield* adopt(request(1, 1_010))).toEqual({ _tag: "Ours" })
+      const { channel, sponsor } = spendingEnvelope
+      expect(adopted).toMatchObject([
+        {
+          ...request(1, 1_010),
+          sponsor,
+          channel,
+          channelSequence: 7n,
+          authorizationExpiresLedger: 1_010,
+          resourceFeeStroops: 0n,
+          inclusionStroops: 500n,
+          feeChargedStroops: 4_321n,
+          amountTransferred: 10n,
+          ledger: 40
+        }
+      ])
+    })
+  )
+
   it.effect("adopts a payment only for the owner and terms of its tag", () =>
     Effect.gen(function* () {
       const carried = "payer:1:1010"
-      const { adopt, owners } = yield* adopter({ carried })
+      const { adopt, adopted } = yield* adopter({ carried })
       const unclaimed = { _tag: "Unclaimed", transaction: executed().innerHash }
       expect(yield* adopt(request(1, 1_010, "key:b"))).toEqual(unclaimed)
       expect(yield* adopt({ ...request(1, 1_010), fingerprint: "other terms" })).toEqual(unclaimed)
-      expect(owners).toEqual([])
+      expect(adopted).toEqual([])
       expect(yield* adopt(request(1, 1_010))).toEqual({ _tag: "Ours" })
       // Without a tag: the owner from the journal or the operator, otherwise none.
       const named = yield* adopter({ carried, namedOwner: "key:b", taggedFor: "None" })
       expect(yield* named.adopt(request(1, 1_010))).toEqual(unclaimed)
       expect(yield* named.adopt(request(1, 1_010, "key:b"))).toEqual({ _tag: "Ours" })
-      expect([owners, named.owners]).toEqual([["key:a"], ["key:b"]])
+      expect([...adopted, ...named.adopted].map(({ principal }) => principal.owner)).toEqual(["key:a", "key:b"])
     })
   )
 
@@ -212,7 +237,7 @@ describe("a spent authorization", () => {
 
   it.effect("finds the spending of a verified payment without storing anything", () =>
     Effect.gen(function* () {
-      const { find, owners } = yield* adopter({ carried: "payer:1:1010", taggedFor: ["key:a", "f for 10"] })
+      const { adopted, find } = yield* adopter({ carried: "payer:1:1010", taggedFor: ["key:a", "f for 10"] })
       const fingerprintFor = (amount: bigint) => `f for ${amount}`
       const verified = { ...request(1, 1_010), fingerprint: "f for 25", amount: 25n }
       expect(yield* find(verified, undefined, fingerprintFor)).toEqual({ _tag: "Ours" })
@@ -221,7 +246,7 @@ describe("a spent authorization", () => {
       expect(yield* find({ ...settled, amount: 9n }, undefined, fingerprintFor)).toEqual(elsewhere)
       const another = { ...verified, principal: request(1, 1_010, "key:b").principal }
       expect(yield* find(another, undefined, fingerprintFor)).toMatchObject({ _tag: "Unclaimed" })
-      expect(owners).toEqual([])
+      expect(adopted).toEqual([])
     })
   )
 
