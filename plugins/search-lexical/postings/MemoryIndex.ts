@@ -53,11 +53,11 @@ const follow = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, copy: Copy
   while (copy.postings.bytes <= bytesMax) {
     const since = copy.snapshot ?? "1:1:"
     const rows = yield* sql<StoredDocument & { readonly xid: string }>`select id, document::text as document,
-        xid::text as xid from search_lexical_documents
+        xid::text as xid from search_lexical_documents d
       where language = ${copy.language} and xid >= ${from.xid}::xid8 and (xid > ${from.xid}::xid8 or id > ${from.id})
         and (${copy.snapshot ?? ""} = '' or (not pg_visible_in_snapshot(xid, ${since}::pg_snapshot)
           and xid < pg_snapshot_xmax(pg_current_snapshot())))
-      order by xid, id limit ${pageMax}`
+      order by d.xid, id limit ${pageMax}`
     yield* put(copy.postings, rows)
     if (rows.length < pageMax) {
       copy.snapshot = snapshot
