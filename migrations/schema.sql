@@ -1262,7 +1262,7 @@ CREATE TABLE public.search_lexical_terms (
     language text NOT NULL,
     lexeme text NOT NULL COLLATE pg_catalog."C",
     documents integer NOT NULL,
-    naming integer NOT NULL,
+    naming integer DEFAULT 0 NOT NULL,
     grams text[] NOT NULL,
     origins integer DEFAULT 0 NOT NULL
 );
@@ -1852,8 +1852,6 @@ CREATE INDEX receipts_leaves_public ON public.receipts_leaves USING btree (epoch
 CREATE INDEX receipts_leaves_transaction ON public.receipts_leaves USING btree (transaction) WHERE (transaction IS NOT NULL);
 
 CREATE INDEX search_lexical_documents_gin ON public.search_lexical_documents USING gin (document) WITH (fastupdate=off);
-
-CREATE INDEX search_lexical_documents_naming ON public.search_lexical_documents USING gin (ts_filter(document, '{a,c}'::"char"[])) WITH (fastupdate=off);
 
 CREATE INDEX search_lexical_documents_xid ON public.search_lexical_documents USING btree (language, xid, id);
 

@@ -228,6 +228,7 @@ export class QueryReader extends Context.Service<
         state: IndexState
       ): Effect.fn.Return<ReadQuery, SqlError.SqlError> {
         const { joined, words: given } = queryWords(query, state.language)
+        const similar = yield* vocabulary.prepare({ joined, words: given }, state)
         const words = yield* apart(given, joined, state)
         const readings = yield* vocabulary.read([...words, ...joined], state)
         const all = distinct(readings.slice(0, words.length).flat(), new Set())
@@ -237,7 +238,7 @@ export class QueryReader extends Context.Service<
         // Terms that documents hold come first: similar terms are read only for the first few.
         const inTurn = all.toSorted((a, b) => Number(isHeld(b)) - Number(isHeld(a)))
         const inOrder = inTurn.map(({ lexeme }) => wordOf.get(lexeme)!)
-        const meant = yield* vocabulary.meant(inOrder, state)
+        const meant = yield* vocabulary.meant(inOrder, state, similar)
         const { discriminative, weightOf } = weighed(all, wordOf, meant, state)
         const own = discriminative.length === 0 ? all : discriminative
         const known = own.filter(isHeld)

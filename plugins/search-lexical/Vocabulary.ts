@@ -1,12 +1,15 @@
 // Interprets the words of queries against the index: their lexemes with document frequencies, substitutes for a lexeme
-// that no document holds (words that begin with it, or otherwise the nearest by trigrams), and near-synonyms. Findings
-// are cached until the statistics are refreshed: queries use the same few words.
+// that no document holds (words that begin with it, or otherwise the nearest by trigrams), and near-synonyms. The
+// lexemes of words never change and are cached; their frequencies come from the index in memory, and until it is loaded
+// from PostgreSQL.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { type AlikeWord, Search } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import { type Foreign, foreignIn, isSmall, languageMark, withoutMark } from "./languages.ts"
-import { gramsOf, isMistyped, stemmedAs } from "./words.ts"
+import { MemoryIndex } from "./postings/MemoryIndex.ts"
+import type { Statistics } from "./postings/Postings.ts"
+import { gramsOf, isMistyped, stemmedAs, type Words } from "./words.ts"
 import { LruCache } from "../../kernel/cache/LruCache.ts"
 
 export interface Counted {
@@ -64,16 +67,18 @@ const wordLikenessMin = 0.6
 const saidMin = 0.95
 /** Timeout of the search for substitutes, which is optional: after it the words are missing. */
 const substituteTimeout = "150 millis"
-/** Capacity of each cache, in words. */
+/** Capacity of the cache of substitutes, and of the lexemes of words: the word table has 50,000 words. */
 const keptMax = 20_000
+const stemmedMax = 100_000
 
 const noInterpretation: TermInterpretation = { isSpelt: undefined, frequency: 0, said: [], alike: [] }
 
 interface Reading extends Counted {
-  readonly word: string
   /** The mark of another language; of the index's own none. */
   readonly ending: string
 }
+
+type Spoken = Pick<IndexState, "language" | "spoken">
 
 /** Combines a word's lexemes of the index's own language with its readings in others. */
 const joined = (
@@ -106,25 +111,37 @@ export const countsOf = (sql: SqlClient.SqlClient, language: string, lexeme: str
   sql`(select documents, origins from search_lexical_terms
     where language = ${language} and lexeme = (${sql.literal(lexeme)}) collate "C" limit 1)`
 
-/** Lexemes by word; a word that the language leaves out has no entry. */
-const readWords = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  words: ReadonlyArray<string>,
-  { language, spoken }: IndexState
-) {
+/** A word, and the text search configuration that reads it. */
+type Stemmed = readonly [configuration: string, word: string]
+
+/** The ways to read these words: in the index's own language, and in those of other listings. */
+const readingsOf = (words: ReadonlyArray<string>, { language, spoken }: Spoken): ReadonlyArray<Stemmed> => {
   const others = foreignIn(spoken)
-  const asked = words.flatMap((word) => [
-    { word, stems: stemmedAs(word, language), ending: "" },
-    ...others.map(({ ending, stems }) => ({ word, stems, ending }))
+  return words.flatMap((word) => [
+    [stemmedAs(word, language), word] as const,
+    ...others.map(({ stems }) => [stems, word] as const)
   ])
-  const rows = yield* sql<Reading>`select w.word, w.ending, q.lexeme || w.ending as lexeme,
-      coalesce(t.documents, 0) as documents, coalesce(t.origins, 0) as origins
-    from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) w (word text, stems text, ending text)
-    cross join lateral unnest(tsvector_to_array(to_tsvector(w.stems::regconfig, w.word))) q (lexeme)
-    left join lateral ${countsOf(sql, language, "q.lexeme || w.ending")} t on true`
-  const byWord = Map.groupBy(rows, ({ word }) => word)
-  return new Map(words.map((word) => [word, joined(word, byWord.get(word) ?? [], others)]))
-})
+}
+
+/** The lexemes of each; none of a word that the language leaves out. */
+const readLexemes = (sql: SqlClient.SqlClient, asked: ReadonlyArray<Stemmed>) =>
+  Effect.map(
+    sql<{ lexemes: ReadonlyArray<ReadonlyArray<string>> }>`select json_agg(tsvector_to_array(
+        to_tsvector((one->>0)::regconfig, one->>1)) order by at) as lexemes
+      from jsonb_array_elements(${JSON.stringify(asked)}::jsonb) with ordinality a (one, at)`,
+    ([row]) => row!.lexemes
+  )
+
+/** The frequencies of these lexemes, without a copy of the index. */
+const readStatistics = (sql: SqlClient.SqlClient, lexemes: ReadonlyArray<string>, language: string) =>
+  Effect.map(
+    sql<Statistics & { readonly lexeme: string }>`select q.lexeme, t.documents, t.origins
+      from jsonb_array_elements_text(${JSON.stringify(lexemes)}::jsonb) q (lexeme)
+      cross join lateral ${countsOf(sql, language, "q.lexeme")} t`,
+    (rows) => new Map(rows.map((row) => [row.lexeme, row]))
+  )
+
+const notCounted: Statistics = { documents: 0, origins: 0 }
 
 /**
  * Substitutes for lexemes, in one statement: words that begin with one, and words similar by trigrams. `offset 0` keeps
@@ -189,20 +206,84 @@ const alternatives = Effect.fnUntraced(function* (
 const alikeLexemes = (
   own: ReadonlyArray<Counted>,
   words: ReadonlyArray<AlikeWord>,
-  read: ReadonlyMap<string, ReadonlyArray<Counted>>
+  read: (word: string) => ReadonlyArray<Counted>
 ): ReadonlyArray<SimilarTerms> => {
   const likest = new Map<string, SimilarTerms>()
   for (const { likeness, word } of words)
-    for (const counted of read.get(word) ?? []) {
+    for (const counted of read(word)) {
+      if (likest.size === alikeMax) return [...likest.values()]
       const isOther = counted.documents > 0 && own.every(({ lexeme }) => lexeme !== counted.lexeme)
       if (isOther && !likest.has(counted.lexeme)) likest.set(counted.lexeme, { ...counted, likeness })
     }
-  return [...likest.values()].slice(0, alikeMax)
+  return [...likest.values()]
+}
+
+/** The cached lexemes of words. */
+interface Stems {
+  /** Reads the lexemes that are not cached, in one statement. */
+  readonly read: (all: ReadonlyArray<Stemmed>) => Effect.Effect<void, SqlError.SqlError>
+  readonly of: (...one: Stemmed) => ReadonlyArray<string>
+}
+
+const makeStems = (sql: SqlClient.SqlClient): Stems => {
+  const kept = new LruCache<string, ReadonlyArray<string>>({ name: "word-lexemes", capacity: stemmedMax })
+  return {
+    read: Effect.fnUntraced(function* (all: ReadonlyArray<Stemmed>) {
+      const unread = [...new Map(all.map((one) => [one.join(" "), one]))].filter(([key]) => kept.get(key) === undefined)
+      if (unread.length === 0) return
+      const lexemes = yield* readLexemes(
+        sql,
+        unread.map(([, one]) => one)
+      )
+      for (const [at, [key]] of unread.entries()) kept.set(key, lexemes[at]!)
+    }),
+    of: (...one: Stemmed) => kept.peek(one.join(" ")) ?? []
+  }
+}
+
+/** Reads words: their lexemes, with their frequencies. */
+const makeReaderOf = (sql: SqlClient.SqlClient, index: MemoryIndex["Service"], stems: Stems) =>
+  Effect.fnUntraced(function* (words: ReadonlyArray<string>, state: IndexState) {
+    yield* stems.read(readingsOf(words, state))
+    const others = foreignIn(state.spoken)
+    const lexemesOf = (word: string) => [
+      ...stems.of(stemmedAs(word, state.language), word).map((lexeme) => ({ lexeme, ending: "" })),
+      ...others.flatMap(({ ending, stems: configuration }) =>
+        stems.of(configuration, word).map((lexeme) => ({ lexeme: `${lexeme}${ending}`, ending }))
+      )
+    ]
+    const postings = yield* index.whole(state)
+    const all = () => [...new Set(words.flatMap((word) => lexemesOf(word).map(({ lexeme }) => lexeme)))]
+    const counts = postings === undefined ? yield* readStatistics(sql, all(), state.language) : undefined
+    const statisticsOf = (lexeme: string) => postings?.statisticsOf(lexeme) ?? counts?.get(lexeme) ?? notCounted
+    return (word: string): ReadonlyArray<Counted> =>
+      joined(
+        word,
+        lexemesOf(word).map((one): Reading => ({ ...one, ...statisticsOf(one.lexeme) })),
+        others
+      )
+  })
+
+/** The nearest words of each word that has any; without a provider undefined. */
+type SimilarTo = ReadonlyMap<string, ReadonlyArray<AlikeWord> | undefined>
+
+const interpret = (
+  word: string,
+  like: ReadonlyArray<AlikeWord> | undefined,
+  read: (word: string) => ReadonlyArray<Counted>
+): TermInterpretation => {
+  if (like === undefined) return noInterpretation
+  const itself = like.find((one) => one.word === word)
+  const isSpelt = itself !== undefined
+  const said = isSpelt ? [] : like.filter(({ likeness }) => likeness >= saidMin).map(({ word }) => word)
+  return { isSpelt, frequency: itself?.frequency ?? 0, said, alike: alikeLexemes(read(word), like, read) }
 }
 
 export class Vocabulary extends Context.Service<
   Vocabulary,
   {
+    /** Reads in one statement what the other reads need of a query's words. Returns their similar words. */
+    readonly prepare: (query: Words, state: IndexState) => Effect.Effect<SimilarTo, SqlError.SqlError>
     /** The lexemes of each word, in the order of the words. */
     readonly read: (
       words: ReadonlyArray<string>,
@@ -216,7 +297,8 @@ export class Vocabulary extends Context.Service<
     /** Whether words are spelled correctly, and their near-synonyms: of the first few. */
     readonly meant: (
       words: ReadonlyArray<string>,
-      state: IndexState
+      state: IndexState,
+      known?: SimilarTo
     ) => Effect.Effect<ReadonlyMap<string, TermInterpretation>, SqlError.SqlError>
   }
 >()("tollkeeper/search-lexical/Vocabulary") {
@@ -225,34 +307,16 @@ export class Vocabulary extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const search = yield* Search
+      const stems = makeStems(sql)
+      const readerOf = makeReaderOf(sql, yield* MemoryIndex, stems)
       /** As of one refresh of the statistics of one language. */
       let asOf = ""
-      const readings = new LruCache<string, ReadonlyArray<Counted>>({ name: "word-readings", capacity: keptMax })
       const found = new LruCache<string, Alternatives | null>({ name: "word-substitutes", capacity: keptMax })
-      const meanings = new LruCache<string, TermInterpretation>({ name: "word-meanings", capacity: keptMax })
-
-      const forgetOlder = ({ language, refreshedAt }: IndexState): void => {
-        const now = `${language} ${refreshedAt.getTime()}`
-        if (now === asOf) return
-        asOf = now
-        readings.clear()
-        found.clear()
-        meanings.clear()
-      }
-
-      const read = Effect.fnUntraced(function* (words: ReadonlyArray<string>, state: IndexState) {
-        forgetOlder(state)
-        const unread = [...new Set(words)].filter((word) => readings.get(word) === undefined)
-        const found: ReadonlyMap<string, ReadonlyArray<Counted>> = unread.length === 0
-          ? new Map()
-          : yield* readWords(sql, unread, state)
-        const all = words.map((word) => readings.peek(word) ?? found.get(word)!)
-        for (const [word, reading] of found) readings.set(word, reading)
-        return all
-      })
 
       const substitutes = Effect.fnUntraced(function* (lexemes: ReadonlyArray<string>, state: IndexState) {
-        forgetOlder(state)
+        const now = `${state.language} ${state.refreshedAt.getTime()}`
+        if (now !== asOf) found.clear()
+        asOf = now
         const asked = lexemes.filter((lexeme) => lexeme.length >= substituteLengthMin).slice(0, substitutesMax)
         const unknown = asked.filter((lexeme) => found.get(lexeme) === undefined)
         if (unknown.length > 0) {
@@ -262,28 +326,38 @@ export class Vocabulary extends Context.Service<
         return new Map(asked.map((lexeme) => [lexeme, found.peek(lexeme) ?? undefined]))
       })
 
-      const meant = Effect.fnUntraced(function* (words: ReadonlyArray<string>, state: IndexState) {
-        forgetOlder(state)
-        const asked = [...new Set(words)].slice(0, alikeWordsMax)
-        const unread = asked.filter((word) => meanings.get(word) === undefined)
-        const like = yield* Effect.forEach(unread, (word) => search.similarTerms(word, wordLikenessMin))
-        const seen = like.map((words) => words?.slice(0, similarCandidatesMax))
-        const all = new Set(seen.flatMap((words) => (words ?? []).map(({ word }) => word)))
-        // Similar words are in the index's own language; no other language needs to be read.
-        const read = all.size === 0 ? new Map() : yield* readWords(sql, [...all], { ...state, spoken: "" })
-        for (const [at, word] of unread.entries()) {
-          // No provider of similar words yet: nothing to cache.
-          if (seen[at] === undefined) continue
-          const itself = seen[at].find((one) => one.word === word)
-          const isSpelt = itself !== undefined
-          const said = isSpelt ? [] : seen[at].filter(({ likeness }) => likeness >= saidMin).map(({ word }) => word)
-          const alike = alikeLexemes(readings.peek(word) ?? [], seen[at], read)
-          meanings.set(word, { isSpelt, frequency: itself?.frequency ?? 0, said, alike })
-        }
-        return new Map(asked.map((word) => [word, meanings.peek(word) ?? noInterpretation]))
+      const similarTo = Effect.fnUntraced(function* (words: ReadonlyArray<string>, known: SimilarTo) {
+        const similar = new Map(known)
+        for (const word of words.filter((word) => !known.has(word)))
+          similar.set(word, (yield* search.similarTerms(word, wordLikenessMin))?.slice(0, similarCandidatesMax))
+        return similar
       })
 
-      return Vocabulary.of({ read, substitutes, meant })
+      return Vocabulary.of({
+        prepare: Effect.fnUntraced(function* ({ joined, words }, state) {
+          const asked = [...new Set(words)]
+          // Of many words the held ones count, which are not known yet.
+          const similar = yield* similarTo(asked.length > alikeWordsMax ? [] : asked, new Map())
+          const others = [...similar.values()].flatMap((like = []) => like.map(({ word }) => word))
+          yield* stems.read([
+            ...readingsOf([...words, ...joined], state),
+            ...readingsOf(others, { ...state, spoken: "" })
+          ])
+          return similar
+        }),
+        read: Effect.fnUntraced(function* (words, state) {
+          return words.length === 0 ? [] : words.map(yield* readerOf(words, state))
+        }),
+        substitutes,
+        meant: Effect.fnUntraced(function* (words, state, known = new Map()) {
+          const asked = [...new Set(words)].slice(0, alikeWordsMax)
+          const similar = yield* similarTo(asked, known)
+          const others = [...similar.values()].flatMap((like = []) => like.map(({ word }) => word))
+          // Similar words are in the index's own language; no other language needs to be read.
+          const read = yield* readerOf([...asked, ...others], { ...state, spoken: "" })
+          return new Map(asked.map((word) => [word, interpret(word, similar.get(word), read)]))
+        })
+      })
     })
   )
 }

@@ -31,6 +31,8 @@ const countDocuments = (sql: SqlClient.SqlClient, language: string) =>
     ([row]) => row?.count ?? 0
   )
 
+const notLoaded = "the lexical index is not in memory: PostgreSQL ranks, without query expansion"
+
 /** Searches before its end are answered by PostgreSQL; each one starts a load that failed again. */
 const loadInBackground = Effect.fnUntraced(function* (answering: LexicalStore["Service"]["answering"]) {
   const index = yield* MemoryIndex
@@ -55,10 +57,11 @@ const registered = Layer.effectDiscard(
 
     const report = Effect.match(store.state, {
       onFailure: () => ({ state: "degraded" as const, detail: "the lexical index does not answer" }),
-      onSuccess: ({ complete, scanned }) =>
-        complete
-          ? { state: "ready" as const }
-          : { state: "degraded" as const, detail: `the lexical index is being built, ${scanned} so far` }
+      onSuccess: ({ complete, language, scanned }) => {
+        if (!complete)
+          return { state: "degraded" as const, detail: `the lexical index is being built, ${scanned} so far` }
+        return { state: "ready" as const, ...(index.isLoaded(language) ? {} : { detail: notLoaded }) }
+      }
     })
 
     // Which index answers, and its averages, move slowly: one question a second.

@@ -54,8 +54,6 @@ const countLexemes = Effect.fnUntraced(function* (language: string, drawn: State
   const documents = `select document from search_lexical_documents where language = '${language}'`
   yield* sql`with counted as materialized (
       select word collate "C" as lexeme, ndoc as documents from ts_stat(${documents})
-    ), named as materialized (
-      select word collate "C" as lexeme, ndoc as naming from ts_stat(${documents}, 'ac')
     ), drawn as materialized (
       select lexeme collate "C" as lexeme, count(*)::int as origins from (${drawn}) one,
         lateral unnest(tsvector_to_array(document)) lexeme group by 1
@@ -63,15 +61,13 @@ const countLexemes = Effect.fnUntraced(function* (language: string, drawn: State
       delete from search_lexical_terms t where language = ${language} and not exists (select 1 from counted c
         where c.lexeme = t.lexeme)
     )
-    insert into search_lexical_terms as old (language, lexeme, documents, naming, origins, grams)
-    select ${language}, lexeme, documents, coalesce(naming, 0), coalesce(origins, 0),
-      array(select distinct substr('  ' || word || ' ',
-      at, 3) from generate_series(1, length(word) + 1) at)
-    from counted left join named using (lexeme) left join drawn using (lexeme),
-      split_part(lexeme, ${languageMark}, 1) word where length(lexeme) <= 80
-    on conflict (language, lexeme) do update set documents = excluded.documents, naming = excluded.naming,
-      origins = excluded.origins
-    where (old.documents, old.naming, old.origins) <> (excluded.documents, excluded.naming, excluded.origins)`
+    insert into search_lexical_terms as old (language, lexeme, documents, origins, grams)
+    select ${language}, lexeme, documents, coalesce(origins, 0),
+      array(select distinct substr('  ' || word || ' ', at, 3) from generate_series(1, length(word) + 1) at)
+    from counted left join drawn using (lexeme), split_part(lexeme, ${languageMark}, 1) word
+    where length(lexeme) <= 80
+    on conflict (language, lexeme) do update set documents = excluded.documents, origins = excluded.origins
+    where (old.documents, old.origins) <> (excluded.documents, excluded.origins)`
 })
 
 const count = Effect.fnUntraced(function* (language: string, evidence: EvidenceConditions | undefined) {

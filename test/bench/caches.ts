@@ -20,10 +20,8 @@ const ofSearch = [
   "common-filters",
   "resource-signals",
   "feedback",
-  "ranking-statements",
-  "word-readings",
+  "word-lexemes",
   "word-substitutes",
-  "word-meanings",
   "similar-words",
   "session-marks",
   "filter-fingerprints"

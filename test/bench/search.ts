@@ -16,6 +16,7 @@ import { type EmbeddingsEndpoint, startEmbeddings } from "../relevance/embedding
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { type Bar, barLine } from "./rig/bars.ts"
 import { checkFound, checkRecall } from "./searchChecks.ts"
+import { measureCopy, untilLoaded } from "./searchCopy.ts"
 import { populate, startKept } from "./searchFill.ts"
 import { type Kind, type Measured, measure, searchPath } from "./searchMeasure.ts"
 import { DIMENSION, embedWords, type World } from "./searchWorld.ts"
@@ -59,6 +60,11 @@ const withRepeats = (paths: ReadonlyArray<string>): ReadonlyArray<string> => {
   return asked
 }
 
+const plainOf = (questions: World["questions"]): NonNullable<Kind["plain"]> => ({
+  queries: questions.map(({ query }) => query),
+  timesMax: 1.5
+})
+
 /** A mode's new questions, with their bars, and others that partly repeat. */
 const asFirst = (
   name: string,
@@ -69,7 +75,7 @@ const asFirst = (
   const pathsOf = (questions: World["questions"]) => questions.map(({ query }) => searchPath(query, mode))
   const kind = { clients: CLIENTS, isFirst: true }
   return [
-    { name: `${name}, never asked before`, paths: pathsOf(fresh), ...kind, ...bars },
+    { name: `${name}, never asked before`, paths: pathsOf(fresh), plain: plainOf(fresh), ...kind, ...bars },
     { name: `${name}, three of ten repeat`, paths: withRepeats(pathsOf(others)), ...kind }
   ]
 }
@@ -182,7 +188,9 @@ const onPostgres = Effect.gen(function* () {
       )
       const world = yield* populate(facilitator, RESOURCES, true)
       server.filled()
+      yield* untilLoaded(facilitator, world.questions)
       const answers = [
+        checked(yield* measureCopy(facilitator)),
         checked(yield* checkFound(facilitator, world.questions)),
         checked(yield* checkRecall(facilitator, world.questions))
       ]
@@ -190,6 +198,7 @@ const onPostgres = Effect.gen(function* () {
     })
   )
   const facilitator = yield* started(settings)
+  yield* untilLoaded(facilitator, all.world.questions)
   const offline = yield* measureAll(facilitator, withoutProvider(all.world, yield* cursorPaths(facilitator)))
   return [...all.measured, ...offline]
 })
@@ -201,6 +210,7 @@ const onEmbedded = Effect.gen(function* () {
   console.log(`search: ${EMBEDDED_RESOURCES} resources on the embedded database, in this process, one client`)
   const world = yield* populate(facilitator, EMBEDDED_RESOURCES, false)
   const paths = (mode: string) => world.questions.map(({ query }) => searchPath(query, mode))
+  yield* untilLoaded(facilitator, world.questions)
   return [
     checked(yield* checkFound(facilitator, world.questions)),
     checked(yield* checkRecall(facilitator, world.questions)),

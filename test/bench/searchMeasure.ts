@@ -1,6 +1,7 @@
 // Measures one kind of request over HTTP: processor time of this process and of the database's connections per request,
-// the statements of one request, and wall times. The clients are a separate process. If TOLLKEEPER_BENCH_PROFILE names
-// a folder, a CPU profile of this process is written there, in the developer tools' format.
+// and wall times. The clients are a separate process. A search can be compared with a plain query of the same words. If
+// TOLLKEEPER_BENCH_PROFILE names a folder, a CPU profile of this process is written there, in the developer tools'
+// format.
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -34,6 +35,8 @@ export interface Kind {
   /** Milliseconds of wall time. */
   readonly p50Max?: number
   readonly p95Max?: number
+  /** Queries to ask as plain ones too: a request may cost this many times a plain query. */
+  readonly plain?: { readonly queries: ReadonlyArray<string>; readonly timesMax: number }
 }
 
 export const searchPath = (query: string, mode: string, more = ""): string =>
@@ -79,6 +82,51 @@ const databaseMillis = ({ sql }: Facilitator) =>
     }
   )
 
+interface Cost {
+  /** Milliseconds of this process, and of the database; NaN if that is elsewhere. */
+  readonly cpu: number
+  readonly database: number
+}
+
+/** The cost of an effect that does `count` of something, for each. */
+const costOf = Effect.fnUntraced(function* <A, E, R>(
+  facilitator: Facilitator,
+  work: Effect.Effect<A, E, R>,
+  count: (value: A) => number
+) {
+  const databaseBefore = yield* databaseMillis(facilitator)
+  const before = process.cpuUsage()
+  const value = yield* work
+  const { system, user } = process.cpuUsage(before)
+  const spent = (yield* databaseMillis(facilitator)) - databaseBefore
+  const cost: Cost = {
+    cpu: (system + user) / 1_000 / count(value),
+    // A connection that closed in the meantime no longer counts with its time.
+    database: spent < 0 ? Number.NaN : spent / count(value)
+  }
+  return { value, cost }
+})
+
+/**
+ * The cost of a search that consists of one statement: the best listings with any of the words, by `ts_rank`, with
+ * their documents.
+ */
+const costOfPlain = Effect.fnUntraced(function* (
+  facilitator: Facilitator,
+  queries: ReadonlyArray<string>,
+  clients: number
+) {
+  const { sql } = facilitator
+  const ask = (query: string) =>
+    sql`select best.rank, r.document from (
+        select d.id, ts_rank(d.document, q) as rank
+        from search_lexical_documents d, to_tsquery('english', ${query.split(" ").join(" | ")}) q
+        where d.language = 'english' and d.document @@ q order by rank desc, d.id limit 20) best
+      join catalog_resources r using (id) order by best.rank desc, r.id`
+  const all = Effect.forEach(queries, ask, { concurrency: clients, discard: true })
+  return (yield* costOf(facilitator, all, () => queries.length)).cost
+})
+
 /** Runs work; writes a profile of this process if a folder is set. */
 const profiled = async <A>(name: string, work: () => Promise<A>): Promise<A> => {
   const folder = process.env["TOLLKEEPER_BENCH_PROFILE"]
@@ -111,17 +159,12 @@ export const measure = Effect.fnUntraced(function* (facilitator: Facilitator, ki
   // Twice, with the same number of clients: a ranking is cached from the second request on, for half a minute.
   const warming = { port, paths, clients, milliseconds: WARMING_MILLISECONDS, questionsMax: 2 * paths.length, holds }
   if (!isFirst) yield* Effect.promise(() => runLoad(warming))
-  const databaseBefore = yield* databaseMillis(facilitator)
-  const serverBefore = process.cpuUsage()
   const questionsMax = isFirst ? paths.length : Number.MAX_SAFE_INTEGER
-  const { elapsedMillis, faulty, times, wrong } = yield* Effect.promise(() =>
+  const load = () =>
     profiled(name, () => runLoad({ port, paths, clients, milliseconds: MILLISECONDS, questionsMax, holds }))
-  )
-  const { system, user } = process.cpuUsage(serverBefore)
-  const spent = (yield* databaseMillis(facilitator)) - databaseBefore
-  // A connection that closed in the meantime no longer counts with its time.
-  const database = spent < 0 ? Number.NaN : spent / times.length
-  const cpu = (system + user) / 1_000 / times.length
+  const { cost, value } = yield* costOf(facilitator, Effect.promise(load), ({ times }) => times.length)
+  const { elapsedMillis, faulty, times, wrong } = value
+  const { cpu, database } = cost
   const [p50, p95] = [quantile(times, 0.5), quantile(times, 0.95)]
   const errors = Object.entries(wrong).map(([what, count]) => `${count} ${what}`)
   const bars = [
@@ -132,6 +175,12 @@ export const measure = Effect.fnUntraced(function* (facilitator: Facilitator, ki
     ...(kind.p50Max === undefined ? [] : [atMost(`${name}: p50`, p50, kind.p50Max)]),
     ...(kind.p95Max === undefined ? [] : [atMost(`${name}: p95`, p95, kind.p95Max)])
   ]
+  if (kind.plain !== undefined) {
+    const { queries, timesMax } = kind.plain
+    const plain = yield* costOfPlain(facilitator, queries, clients)
+    const total = plain.cpu + plain.database
+    bars.push(atMost(`${name}: times the plain query's ${total.toFixed(1)} ms`, (cpu + database) / total, timesMax))
+  }
   const isSound = errors.length === 0 && times.length >= Math.min(100, paths.length)
   console.log(
     `  ${name.padEnd(36)} processor ${show(cpu, 2, 5)} ms + database ${show(database, 2, 6)} ms   p50 ` +

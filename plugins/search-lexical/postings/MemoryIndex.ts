@@ -3,15 +3,17 @@
 // wrote it. A promoted standby or a restored database numbers its transactions differently, so it is loaded from the
 // beginning. Until the copy is loaded, or if it does not fit, a query's best candidates are read from PostgreSQL into
 // another copy and scored by the same code. A read belongs to the plugin and not to the search that started it.
-import { Context, Deferred, Effect, Layer } from "effect"
+import { Context, Deferred, Effect, Layer, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import type { IndexState } from "../LexicalStore.ts"
-import { Postings } from "./Postings.ts"
+import { type CountedLexemes, Postings } from "./Postings.ts"
 import type { ScoredQuery } from "./scoreDocuments.ts"
 import type { StoredDocument } from "./Segment.ts"
 
 const pageMax = 500
+/** Lexemes of one read of the statistics. */
+const countedMax = 5_000
 /** A search sees changes that are this old: a new resource is listed as late (`Searcher.ts`). */
 const freshMillisDefault = 200
 /** A search waits this long for changes; then it uses the copy without them. So long the first searches wait for it. */
@@ -29,7 +31,21 @@ interface Copy {
   /** The snapshot at the last read, and its time by `monotonicMillis`. */
   snapshot: string | undefined
   observedAt: number
+  /** Time of the refresh that the copy's statistics are of. */
+  countedAt: number
 }
+
+/** The index that a search reads: its language, and the time of the last refresh that it has seen. */
+type Edition = Pick<IndexState, "language" | "refreshedAt">
+
+const newCopy = (language: string, server: string): Copy => ({
+  language,
+  server,
+  postings: new Postings(),
+  snapshot: undefined,
+  observedAt: 0,
+  countedAt: -1
+})
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
@@ -38,13 +54,31 @@ const put = Effect.fnUntraced(function* (postings: Postings, rows: ReadonlyArray
   while (steps.next().done !== true) yield* Effect.yieldNow
 })
 
-/** The database's snapshot and identity at this moment. */
-const readPoint = (sql: SqlClient.SqlClient) =>
+/** The database's snapshot, its identity and the last refresh of the statistics at this moment. */
+const readPoint = (sql: SqlClient.SqlClient, language: string) =>
   Effect.map(
-    sql<{ snapshot: string; server: string }>`select pg_current_snapshot()::text as snapshot,
-      kernel_server_identity() as server`,
+    sql<{ snapshot: string; server: string; refreshedAt: Date | null }>`select
+      pg_current_snapshot()::text as snapshot, kernel_server_identity() as server,
+      (select refreshed_at from search_lexical_state where language = ${language}) as "refreshedAt"`,
     ([row]) => row!
   )
+
+/** Reads the statistics of all lexemes, if they were refreshed since the last read. */
+const readStatistics = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, copy: Copy, refreshedAt: Date | null) {
+  const countedAt = refreshedAt?.getTime() ?? 0
+  if (copy.countedAt === countedAt) return
+  const pages: Array<CountedLexemes> = []
+  do {
+    const after = pages.at(-1)?.lexemes.at(-1) ?? ""
+    const [page] = yield* sql<CountedLexemes>`select coalesce(json_agg(lexeme), '[]') as lexemes,
+        json_agg(documents) as documents, json_agg(origins) as origins
+      from (select lexeme, documents, origins from search_lexical_terms
+        where language = ${copy.language} and lexeme > ${after} order by lexeme limit ${countedMax}) counted`
+    pages.push(page!)
+  } while (pages.at(-1)!.lexemes.length === countedMax)
+  copy.postings.setStatistics(pages)
+  copy.countedAt = countedAt
+})
 
 /** Reads the rows that the copy's snapshot does not see. Returns whether the copy still fits. */
 const follow = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, copy: Copy, snapshot: string) {
@@ -53,11 +87,11 @@ const follow = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, copy: Copy
   while (copy.postings.bytes <= bytesMax) {
     const since = copy.snapshot ?? "1:1:"
     const rows = yield* sql<StoredDocument & { readonly xid: string }>`select id, document::text as document,
-        xid::text as xid from search_lexical_documents
+        xid::text as xid from search_lexical_documents d
       where language = ${copy.language} and xid >= ${from.xid}::xid8 and (xid > ${from.xid}::xid8 or id > ${from.id})
         and (${copy.snapshot ?? ""} = '' or (not pg_visible_in_snapshot(xid, ${since}::pg_snapshot)
           and xid < pg_snapshot_xmax(pg_current_snapshot())))
-      order by xid, id limit ${pageMax}`
+      order by d.xid, id limit ${pageMax}`
     yield* put(copy.postings, rows)
     if (rows.length < pageMax) {
       copy.snapshot = snapshot
@@ -98,11 +132,33 @@ export const candidatesStatement = (
 }
 
 /** How long a search still waits for a load: a small index is loaded by then. */
-const makePatience = () => {
+const makePatience = (millis: number) => {
   let began: { readonly language: string; readonly at: number } | undefined
   return (language: string, now: number): number => {
     if (began?.language !== language) began = { language, at: now }
-    return began.at + patienceMillis - now
+    return began.at + millis - now
+  }
+}
+
+type Reading = Deferred.Deferred<void, SqlError.SqlError>
+
+/** Runs one read at a time, in this scope. */
+const makeReads = (scope: Scope.Scope, read: (language: string) => Sql<void>) => {
+  let reading: Reading | undefined
+  return {
+    running: () => reading,
+    /** Returns the read under way, or a new one. */
+    start: (language: string) =>
+      Effect.suspend(() => {
+        if (reading !== undefined) return Effect.succeed(reading)
+        const done: Reading = Deferred.makeUnsafe()
+        reading = done
+        const ending = Effect.onExit(read(language), (exit) => {
+          reading = undefined
+          return Deferred.done(done, exit)
+        })
+        return Effect.as(Effect.forkIn(ending, scope), done)
+      })
   }
 }
 
@@ -110,18 +166,19 @@ export class MemoryIndex extends Context.Service<
   MemoryIndex,
   {
     /** The whole index of a language; undefined until it is loaded, or if it does not fit. */
-    readonly whole: (state: Pick<IndexState, "language">) => Sql<Postings | undefined>
+    readonly whole: (state: Edition) => Sql<Postings | undefined>
     /** The documents that a query may find: all, or its candidates among these. */
-    readonly candidates: (
-      state: Pick<IndexState, "language">,
-      query: ScoredQuery,
-      among?: ReadonlyArray<bigint>
-    ) => Sql<Postings>
+    readonly candidates: (state: Edition, query: ScoredQuery, among?: ReadonlyArray<bigint>) => Sql<Postings>
+    readonly isLoaded: (language: string) => boolean
     /** Waits until the copy of a language is loaded, or until it does not fit. */
-    readonly load: (state: Pick<IndexState, "language">) => Sql<void>
+    readonly load: (state: Edition) => Sql<void>
   }
 >()("tollkeeper/search-lexical/MemoryIndex") {
-  static readonly layerWith = (freshMillis: number): Layer.Layer<MemoryIndex, never, SqlClient.SqlClient> =>
+  /** `loadMillis`: how long the first searches wait for the load. */
+  static readonly layerWith = (
+    freshMillis: number,
+    loadMillis = patienceMillis
+  ): Layer.Layer<MemoryIndex, never, SqlClient.SqlClient> =>
     Layer.effect(
       MemoryIndex,
       Effect.gen(function* () {
@@ -129,14 +186,14 @@ export class MemoryIndex extends Context.Service<
         const scope = yield* Effect.scope
         let copy: Copy | undefined
         let oversized: string | undefined
-        let reading: Deferred.Deferred<void, SqlError.SqlError> | undefined
-        const patienceLeft = makePatience()
+        const patienceLeft = makePatience(loadMillis)
 
         const read = Effect.fnUntraced(function* (language: string) {
-          const { server, snapshot } = yield* readPoint(sql)
+          const { refreshedAt, server, snapshot } = yield* readPoint(sql, language)
           const known = copy?.language === language && copy.server === server ? copy : undefined
-          const next = known ?? { language, server, postings: new Postings(), snapshot: undefined, observedAt: 0 }
+          const next = known ?? newCopy(language, server)
           const isFitting = yield* follow(sql, next, snapshot)
+          if (isFitting) yield* readStatistics(sql, next, refreshedAt)
           copy = isFitting ? next : undefined
           // A copy that has followed many changes keeps lexemes that no document holds; a new one does not.
           if (isFitting || known !== undefined) return
@@ -144,37 +201,27 @@ export class MemoryIndex extends Context.Service<
           yield* warnOversized(language)
         })
 
-        /** The read under way, or a new one. */
-        const startRead = (language: string) =>
-          Effect.suspend(() => {
-            if (reading !== undefined) return Effect.succeed(reading)
-            const done = Deferred.makeUnsafe<void, SqlError.SqlError>()
-            reading = done
-            const ending = Effect.onExit(read(language), (exit) => {
-              reading = undefined
-              return Deferred.done(done, exit)
-            })
-            return Effect.as(Effect.forkIn(ending, scope), done)
-          })
+        const { running, start } = makeReads(scope, read)
 
         const load: MemoryIndex["Service"]["load"] = Effect.fnUntraced(function* ({ language }) {
-          while (copy?.language !== language && oversized !== language)
-            yield* Deferred.await(yield* startRead(language))
+          while (copy?.language !== language && oversized !== language) yield* Deferred.await(yield* start(language))
         })
 
-        const whole: MemoryIndex["Service"]["whole"] = Effect.fnUntraced(function* ({ language }) {
+        const whole: MemoryIndex["Service"]["whole"] = Effect.fnUntraced(function* ({ language, refreshedAt }) {
           if (oversized === language) return undefined
           const from = yield* monotonicMillis
           if (copy?.language !== language) {
-            const loading = yield* startRead(language)
+            const loading = yield* start(language)
             const left = patienceLeft(language, from)
             if (left > 0) yield* Effect.timeoutOption(Deferred.await(loading), left)
           }
-          const isBehind = () => copy !== undefined && copy.observedAt <= from - freshMillis
+          const isBehind = () =>
+            copy !== undefined && (copy.observedAt <= from - freshMillis || copy.countedAt < refreshedAt.getTime())
           const caughtUp = Effect.gen(function* () {
             // A read that is under way may have begun too early.
+            const reading = running()
             if (reading !== undefined) yield* Deferred.await(reading)
-            if (isBehind()) yield* Deferred.await(yield* startRead(language))
+            if (isBehind()) yield* Deferred.await(yield* start(language))
           })
           if (isBehind()) yield* Effect.timeoutOption(caughtUp, patienceMillis)
           return copy?.language === language ? copy.postings : undefined
@@ -188,7 +235,7 @@ export class MemoryIndex extends Context.Service<
           return few
         })
 
-        return MemoryIndex.of({ whole, candidates, load })
+        return MemoryIndex.of({ whole, candidates, load, isLoaded: (language) => copy?.language === language })
       })
     )
 

@@ -2,8 +2,8 @@
 // time; searches may run between the steps of a write and see the state before or after it.
 import { type Documents, documentsOf, Lexemes, mergedDocuments, Segment, type StoredDocument } from "./Segment.ts"
 
-/** Bytes of a lexeme's text and number, and of a document's place: estimates. */
-const lexemeBytes = 120
+/** Bytes of a lexeme's text, number and statistics, and of a document's place: estimates. */
+const lexemeBytes = 128
 const placeBytes = 120
 /** A segment is merged with the one before it unless that is larger by this factor. */
 const tierFactor = 2
@@ -14,8 +14,23 @@ interface Place {
   readonly document: number
 }
 
+/** How many documents and origins hold a lexeme. */
+export interface Statistics {
+  readonly documents: number
+  readonly origins: number
+}
+
+/** Lexemes with their statistics, in three lists of the same order. */
+export interface CountedLexemes {
+  readonly lexemes: ReadonlyArray<string>
+  readonly documents: ReadonlyArray<number>
+  readonly origins: ReadonlyArray<number>
+}
+
 export class Postings {
   readonly #lexemes = new Lexemes()
+  /** By the numbers of lexemes, as of the last refresh of the statistics. */
+  #statistics = { documents: new Uint32Array(0), origins: new Uint32Array(0) }
   readonly #places = new Map<bigint, Place>()
   #segments: ReadonlyArray<Segment> = []
 
@@ -48,6 +63,27 @@ export class Postings {
       const [from, to] = segment.rangeOf(lexeme)
       return sum + to - from
     }, 0)
+  }
+
+  /** Zero for a lexeme that was not counted yet. */
+  statisticsOf(lexeme: string): Statistics {
+    const number = this.#lexemes.numbers.get(lexeme) ?? Infinity
+    const { documents, origins } = this.#statistics
+    return { documents: documents[number] ?? 0, origins: origins[number] ?? 0 }
+  }
+
+  /** Replaces all statistics. */
+  setStatistics(pages: ReadonlyArray<CountedLexemes>): void {
+    const size = this.#lexemes.texts.length
+    const [documents, origins] = [new Uint32Array(size), new Uint32Array(size)]
+    for (const page of pages)
+      for (const [at, lexeme] of page.lexemes.entries()) {
+        const number = this.#lexemes.numbers.get(lexeme)
+        if (number === undefined) continue
+        documents[number] = page.documents[at]!
+        origins[number] = page.origins[at]!
+      }
+    this.#statistics = { documents, origins }
   }
 
   holdsAny(id: bigint, lexemes: ReadonlyArray<number>): boolean {

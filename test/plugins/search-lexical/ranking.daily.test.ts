@@ -6,7 +6,7 @@ import { TestClock } from "effect/testing"
 import { type ResourceDocument, Search } from "../../../plugins/catalog/contract.ts"
 import { Observers, searchRegistry } from "../../../plugins/catalog/search/SearchRegistry.ts"
 import { Feedback } from "../../../plugins/search-lexical/Feedback.ts"
-import { LexicalStore } from "../../../plugins/search-lexical/LexicalStore.ts"
+import { type IndexState, LexicalStore } from "../../../plugins/search-lexical/LexicalStore.ts"
 import { candidatesStatement, MemoryIndex } from "../../../plugins/search-lexical/postings/MemoryIndex.ts"
 import { bestDocuments } from "../../../plugins/search-lexical/postings/scoreDocuments.ts"
 import { type Passing, passingBy, rankDocuments, withEvidence } from "../../../plugins/search-lexical/rankDocuments.ts"
@@ -33,10 +33,20 @@ const crowdOf = (count: number): ReadonlyArray<ResourceDocument> =>
 
 const all: Passing = (ids) => Effect.succeed(ids)
 
-/** An index in memory that reads every change before each search. */
-const inMemory = Effect.gen(function* () {
-  const services = yield* Layer.buildWithScope(MemoryIndex.layerWith(0), yield* Scope.make())
-  return Context.get(services, MemoryIndex)
+const copyOf = Effect.fnUntraced(function* (layer: Layer.Layer<MemoryIndex, never, SqlClient.SqlClient>) {
+  return Context.get(yield* Layer.buildWithScope(Layer.fresh(layer), yield* Scope.make()), MemoryIndex)
+})
+
+/** An index in memory that reads every change before each search, and one that no search waits for. */
+const inMemory = copyOf(MemoryIndex.layerWith(0))
+const notInMemory = copyOf(MemoryIndex.layerWith(0, 0))
+
+/** A reader of queries over an index in memory. */
+const readerOver = Effect.fnUntraced(function* (index: MemoryIndex["Service"]) {
+  const registry = searchRegistry.pipe(Layer.provide(Observers.layer))
+  const layer = QueryReader.layer.pipe(Layer.provideMerge(registry), Layer.provide(Layer.succeed(MemoryIndex, index)))
+  const services = yield* Layer.buildWithScope(Layer.fresh(layer), yield* Scope.make())
+  return { reader: Context.get(services, QueryReader), words: Context.get(services, Search) }
 })
 
 /** An index of these documents in a language, without those of earlier tests. */
@@ -52,11 +62,9 @@ const indexed = (
     yield* store.write(documents)
     yield* store.refresh
     yield* store.scannedTo(documents.at(-1)?.id ?? 0n, true)
-    const registry = searchRegistry.pipe(Layer.provide(Observers.layer))
-    const { reader, words } = yield* Effect.provide(
-      Effect.all({ reader: Effect.service(QueryReader), words: Effect.service(Search) }),
-      QueryReader.layer.pipe(Layer.provideMerge(registry))
-    )
+    const kept = yield* copyOf(MemoryIndex.layer)
+    yield* kept.load(yield* store.answering)
+    const { reader, words } = yield* readerOver(kept)
     const index = yield* inMemory
     yield* index.load(yield* store.answering)
     const feedback = yield* Effect.provide(
@@ -71,7 +79,8 @@ const indexed = (
       sql,
       index,
       feedback,
-      store,
+      // Each refresh has its own time.
+      store: { ...store, refresh: Effect.andThen(TestClock.adjust("1 second"), store.refresh) },
       reader,
       search,
       words,
@@ -375,6 +384,23 @@ describeDatabases(
       }).pipe(Effect.scoped)
     )
 
+    it.effect("a refresh of the statistics keeps the lexemes of words", () =>
+      Effect.gen(function* () {
+        const { reader, store } = yield* indexed(few)
+        const read = (query: string, at: IndexState) => countStatements(reader.read(query, at))
+        const state = yield* store.answering
+        expect((yield* read("weather forecast", state)).statements).toBe(1)
+        yield* store.write([named(99, "Botany")])
+        yield* store.refresh
+        const later = yield* store.answering
+        // The changed rows, the statistics, and no word.
+        expect((yield* read("weather forecast", later)).statements).toBe(3)
+        expect((yield* read("forecast weather", later)).statements).toBe(0)
+        const botany = yield* read("botany weather", later)
+        expect([botany.statements, botany.value.covered]).toEqual([1, 1])
+      })
+    )
+
     it.effect("a correctly spelled word matches only itself and its own forms", () =>
       Effect.gen(function* () {
         const { ids, words } = yield* indexed([
@@ -645,8 +671,7 @@ describeDatabases(
         const ranked = (one: MemoryIndex["Service"]) =>
           countStatements(rankDocuments(one, state, read, { passing: all, limit: 20 }))
         expect((yield* ranked(index)).statements).toBe(2)
-        const services = yield* Layer.buildWithScope(MemoryIndex.layer, yield* Scope.make())
-        const kept = Context.get(services, MemoryIndex)
+        const kept = yield* copyOf(MemoryIndex.layer)
         yield* kept.load(state)
         const { statements, value } = yield* ranked(kept)
         expect(statements).toBe(0)
@@ -662,9 +687,25 @@ describeDatabases(
           const read = yield* reader.read(query, state)
           const options = { passing: all, limit: 20 }
           const loaded = yield* rankDocuments(index, state, read, options)
-          const unloaded = yield* rankDocuments(yield* inMemory, state, read, options)
+          const unloaded = yield* rankDocuments(yield* notInMemory, state, read, options)
           expect([query, unloaded]).toEqual([query, loaded])
+          const { reader: another } = yield* readerOver(yield* notInMemory)
+          expect([query, yield* another.read(query, state)]).toEqual([query, read])
         }
+      })
+    )
+
+    it.effect("a copy holds the rows of all transactions, whatever their numbers", () =>
+      Effect.gen(function* () {
+        const { sql, store } = yield* indexed(crowdOf(1_200))
+        yield* sql`alter table search_lexical_documents disable trigger search_lexical_documents_followed`
+        // As text, 1000 comes before 99.
+        yield* sql`update search_lexical_documents set xid = (case when id % 2 = 0 then '99' else '1000' end)::xid8`
+        yield* sql`alter table search_lexical_documents enable trigger search_lexical_documents_followed`
+        const index = yield* inMemory
+        const state = yield* store.answering
+        yield* index.load(state)
+        expect((yield* index.whole(state))!.documents).toBe(1_200)
       })
     )
 
