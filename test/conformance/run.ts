@@ -82,6 +82,7 @@ const world = await startWorld({
   ledger: values.ledger,
   ledgerHttps: values["ledger-https"],
   certificate: values.certificate,
+  isFirstStart: true,
   set: [assetsWithLyingToken, uptoProfiles]
 })
 say(

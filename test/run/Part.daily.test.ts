@@ -209,9 +209,10 @@ describe("a part", () => {
 
 describe("the plans", () => {
   it("allow a part twice its time on slow machines within limits", () => {
-    // Continuous integration ends after 90 minutes, and the two plans need up to 60 if nothing hangs.
+    // Continuous integration ends after 90 minutes, and the two plans need up to 60 if nothing hangs. A part that hangs
+    // takes at most 30 minutes more than its usual time.
     for (const part of [...stepsOf("daily", "deno"), ...stepsOf("full", "deno")].flat(2)) {
-      expect(part.minutesMax, part.name).toBeLessThanOrEqual(33)
+      expect(part.minutesMax, part.name).toBeLessThanOrEqual(40)
     }
   })
 

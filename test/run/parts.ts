@@ -73,7 +73,7 @@ const onRuntime = (runtime: "Node" | "Deno", command: string, words: ReadonlyArr
       TOLLKEEPER_TEST_DAILY: "only",
       TOLLKEEPER_TEST_PROCESSES: which
     },
-    minutesMax: 33
+    minutesMax: 40
   })
   return { fast, processes }
 }
@@ -242,9 +242,9 @@ export type Step = ReadonlyArray<Lane>
 /**
  * The sequential steps of a plan. Computing parts (the checks of the sources, the fast tests, the search for states
  * that break money) run in parallel with parts that wait for processes and ledgers. The slow tests have the machine to
- * themselves, since some of them measure. `npm test` runs the process tests on Node and PostgreSQL; the full plan runs
- * the same files on the embedded database, which each test has to open, and on Deno. `deno` is the program to use as
- * Deno; `day` chooses the shares of a sample.
+ * themselves, since some of them measure. `npm test` runs the process tests on Node and PostgreSQL, one part after the
+ * other: the four workers of each keep two processors busy. The full plan runs the same files on the embedded database,
+ * which each test has to open, and on Deno. `deno` is the program to use as Deno; `day` chooses the shares of a sample.
  */
 export const stepsOf = (plan: PlanName, deno: string, day: number = today()): ReadonlyArray<Step> => {
   const checks = [format, lint, types]
@@ -254,8 +254,8 @@ export const stepsOf = (plan: PlanName, deno: string, day: number = today()): Re
   if (plan === "daily")
     return [
       [
-        [onServer.house, fastOnNode],
-        [...checks, onServer.plugins]
+        [onServer.house, onServer.plugins],
+        [...checks, fastOnNode]
       ]
     ]
   const { fast: fastOnDeno, ofPlatform, others } = onDeno(deno)

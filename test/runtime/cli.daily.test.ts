@@ -14,6 +14,7 @@ import { claimState } from "../../runtime/state.ts"
 import { buy } from "../../examples/buyer.ts"
 import { startSeller } from "../../examples/seller-http.ts"
 import { freePort } from "../support/freePort.ts"
+import { fillLocalState } from "../support/migratedDumps.ts"
 import { runCommand } from "../support/runCommand.ts"
 import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
 import { askFriendbot } from "../../runtime/redteam/rpcCall.ts"
@@ -252,6 +253,7 @@ describe("tollkeeper start", () => {
     expect(existsSync(state)).toBe(false)
     const left = await runHere("acts", "--state", state, "--json")
     expect(JSON.parse(left.stdout)).toMatchObject({ action: "reset", reason: "a new start", outcome: "done" })
+    await fillLocalState(state)
     const again = await start(state, ["--set", "api_keys_env=SHOP_KEYS"], {
       SHOP_KEYS: "shop:0123456789abcdef0123",
       FACILITATOR_API_KEYS: "shop:another-key-of-twenty"
@@ -285,7 +287,9 @@ describe("a program that was started", () => {
     const port = String(new URL(url).port)
     const ports = ["--ledger-port", "0", "--ledger-https-port", "0"]
     const unstarted = mkdtempSync(join(folder, "unstarted-"))
-    const elsewhere = ["--state", mkdtempSync(join(folder, "second-"))]
+    const second = mkdtempSync(join(folder, "second-"))
+    await fillLocalState(second)
+    const elsewhere = ["--state", second]
     const refusals = await Promise.all([
       run("start", "--state", state, "--port", "0", ...ports),
       run(

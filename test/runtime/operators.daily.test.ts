@@ -12,6 +12,7 @@ import process from "node:process"
 import { promisify } from "node:util"
 import { afterAll, beforeAll } from "vitest"
 import { root } from "../../runtime/bootstrap.mjs"
+import { fillLocalState } from "../support/migratedDumps.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "tollkeeper-operators-"))
 const state = join(folder, "state")
@@ -35,6 +36,7 @@ const ask = async (...args: ReadonlyArray<string>) => {
 }
 
 beforeAll(async () => {
+  await fillLocalState(state)
   const ports = ["--port", "0", "--ledger-port", "0", "--ledger-https-port", "0"]
   child = spawn(process.execPath, [cli, "start", "--state", state, ...ports], { cwd: root })
   let text = ""

@@ -1,10 +1,13 @@
 // The program as a separate process, over the ledger of a facilitator in this one, for tests that kill it, restart it,
 // or set its environment. It only pays by x402-exact and has an embedded database in its state folder.
 import { Effect, type Scope } from "effect"
+import { existsSync } from "node:fs"
+import { join } from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { type Program, startProgram } from "../conformance/programs.ts"
 import type { Facilitator } from "./facilitator.ts"
+import { fillState } from "./migratedDumps.ts"
 import { overLedger, setting } from "./rig/settings.ts"
 import { isReady } from "./rig/until.ts"
 
@@ -46,9 +49,18 @@ const launch = async (options: LaunchOptions): Promise<Launched> => {
   return { program, url, millis: performance.now() - startedAt }
 }
 
+/** A first start finds its migrated database, which costs less than to create it. */
+const fillOnce = ({ env = {}, stateFolder }: LaunchOptions) =>
+  env["DATABASE_URL"] !== undefined || existsSync(join(stateFolder, "database"))
+    ? Effect.void
+    : Effect.orDie(fillState(stateFolder, ["x402-exact"]))
+
 /** Starts it and waits until it is ready. */
 export const launchProgram = (options: LaunchOptions): Effect.Effect<Launched, never, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.promise(() => launch(options)),
+    Effect.andThen(
+      fillOnce(options),
+      Effect.promise(() => launch(options))
+    ),
     ({ program }) => Effect.promise(() => program[options.end ?? "kill"]())
   )

@@ -1,6 +1,8 @@
 // A dump of the embedded database without the parts that no test reads: the two template databases, the log before its
 // last checkpoint, and the unwritten rest of the log's segment. Forty megabytes become nine, and each of some hundred
 // databases of a test run begins by unpacking them.
+import { mkdirSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
 
 const block = 512
 /** The folders of `template1` and `template0`; PostgreSQL fixes their numbers. */
@@ -51,20 +53,43 @@ const keptOf = (name: string, content: Uint8Array, written: string): number | un
   return name.endsWith(written) ? writtenOf(content) : undefined
 }
 
-/** Rewrites the archive that the database makes of its folder; `written` is the segment that its log needs. */
-export const slimDump = (archive: Uint8Array, written: string): Uint8Array => {
-  const parts: Array<Uint8Array> = []
-  let at = 0
-  while (at + block <= archive.length && archive[at] !== 0) {
+interface ArchivedFile {
+  readonly header: Uint8Array
+  readonly name: string
+  readonly isFolder: boolean
+  readonly content: Uint8Array
+}
+
+/** The entries of an archive that the database made. */
+function* filesIn(archive: Uint8Array): Generator<ArchivedFile> {
+  for (let at = 0; at + block <= archive.length && archive[at] !== 0;) {
     const header = archive.subarray(at, at + block)
     const size = Number.parseInt(textOf(header.subarray(124, 136)), 8)
     const content = archive.subarray(at + block, at + block + size)
     at += block + paddedTo(size)
-    const length = keptOf(textOf(header.subarray(0, 100)), content, written)
+    yield { header, name: textOf(header.subarray(0, 100)), isFolder: header[156] === 0x35, content }
+  }
+}
+
+/** Writes the archive's files into a new folder that only this user may read. */
+export const unpackArchive = (archive: Uint8Array, folder: string): void => {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  for (const { content, isFolder, name } of filesIn(archive)) {
+    const path = join(folder, name)
+    mkdirSync(isFolder ? path : dirname(path), { recursive: true, mode: 0o700 })
+    if (!isFolder) writeFileSync(path, content, { mode: 0o600 })
+  }
+}
+
+/** Rewrites the archive that the database makes of its folder; `written` is the segment that its log needs. */
+export const slimDump = (archive: Uint8Array, written: string): Uint8Array => {
+  const parts: Array<Uint8Array> = []
+  for (const { content, header, name } of filesIn(archive)) {
+    const length = keptOf(name, content, written)
     if (length === undefined) continue
     const padded = new Uint8Array(paddedTo(length))
     padded.set(content.subarray(0, length))
-    parts.push(length === size ? header : withSize(header, length), padded)
+    parts.push(length === content.length ? header : withSize(header, length), padded)
   }
   return Uint8Array.from(Buffer.concat([...parts, new Uint8Array(2 * block)]))
 }
