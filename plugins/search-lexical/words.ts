@@ -6,7 +6,7 @@
 /** Longest word that is indexed; anything longer is data, not language. */
 const wordLengthMax = 40
 
-interface Words {
+export interface Words {
   readonly words: ReadonlyArray<string>
   /** Compounds in one piece: `e-mail` and `eMail` give `email`, `pdf2text` stays unchanged. */
   readonly joined: ReadonlyArray<string>
