@@ -72,8 +72,8 @@ export default defineConfig({
     // A separate process costs a file two seconds of imports and cold code, as much as most tests take, so files share
     // processes. The slow tests measure, and have their own.
     isolate: !(onlyFast || onlyDaily),
-    // Programs that tests start reuse each other's compiled modules, a fifth of the processor time until they serve. The
-    // slow tests measure memory, and do without.
+    // Programs that tests start reuse each other's compiled modules: a quarter less time to load them. The slow tests
+    // measure memory, and do without.
     env: onlySlow ? {} : { NODE_COMPILE_CACHE: compileCache },
     // The output of passing tests is noise.
     silent: "passed-only",
