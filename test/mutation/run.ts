@@ -19,8 +19,8 @@ import { nearTests } from "./nearTests.ts"
 import { type Operator, operatorsOf, sampleOf } from "./operators.ts"
 
 const share = 0.9
-/** Files of one run of tests: its start takes seconds, and its first failure ends it. */
-const filesOfRun = { fast: 12, processes: 4 }
+/** Files of the first run of tests; each later run has twice as many. A run's start takes seconds. */
+const filesOfRun = { fast: 4, processes: 2 }
 /** Share of the time after which no further run of a kind begins. */
 const timeShare = { fast: 0.4, processes: 1 }
 type Kind = keyof typeof filesOfRun
@@ -158,13 +158,19 @@ const runTests = async (
   return { failed: failed.startsWith("/") ? relative(tree, failed) : failed, isLate }
 }
 
-/** By files: whether they pass without a change, in half the time that they had with one. */
+/** Whether files pass without a change, by the files and their time. */
 const passing = new Map<string, boolean>()
+const passingKey = (files: ReadonlyArray<string>, millis = limitMillis): string => [millis, ...files].join()
 
-const passWithout = async (copy: Copy, kind: Kind, files: ReadonlyArray<string>): Promise<boolean> => {
-  const key = files.join()
+const passWithout = async (
+  copy: Copy,
+  kind: Kind,
+  files: ReadonlyArray<string>,
+  millis = limitMillis
+): Promise<boolean> => {
+  const key = passingKey(files, millis)
   if (!passing.has(key)) {
-    const { failed, isLate } = await runTests(copy, kind, files, limitMillis / 2)
+    const { failed, isLate } = await runTests(copy, kind, files, millis)
     passing.set(key, failed === undefined && !isLate)
   }
   return passing.get(key)!
@@ -178,20 +184,24 @@ const judge = async (copy: Copy, { end, path, start }: Operator, replacement: st
   const file = join(copy.tree, path)
   const begun = performance.now()
   const near = nearTests(source)
+  let isSlow = false
   for (const kind of ["fast", "processes"] as const) {
-    let left = near[kind].filter((one) => passing.get(one) !== false)
-    while (left.length > 0 && performance.now() - begun < timeShare[kind] * limitMillis) {
-      const files = left.slice(0, filesOfRun[kind])
+    let left = near[kind].filter((one) => passing.get(passingKey([one])) !== false)
+    for (let count = filesOfRun[kind]; left.length > 0; count *= 2) {
+      if (performance.now() - begun > timeShare[kind] * limitMillis) break
+      const files = left.slice(0, count)
       await writeFile(file, source.text.slice(0, start) + replacement + source.text.slice(end))
       const { failed, isLate } = await runTests(copy, kind, files)
       await writeFile(file, source.text)
-      if (isLate && (await passWithout(copy, kind, files))) return ["late", files.join(", ")]
+      // A slow machine is late as well, but not by half.
+      if (isLate && (await passWithout(copy, kind, files, limitMillis / 2))) return ["late", files.join(", ")]
+      isSlow ||= isLate
       if (failed !== undefined && (await passWithout(copy, kind, [failed]))) return ["caught", failed]
       if (failed !== undefined) console.log(`        ${failed} fails without a change, and is left out`)
       left = left.filter((one) => (failed === undefined ? !files.includes(one) : one !== failed))
     }
   }
-  return ["survived", ""]
+  return ["survived", isSlow ? "(the time ended before some tests did)" : ""]
 }
 
 const { positionals: words, values } = parseArgs({
