@@ -133,7 +133,7 @@ const readLexemes = (sql: SqlClient.SqlClient, asked: ReadonlyArray<Stemmed>) =>
   )
 
 /** The frequencies of these lexemes, without a copy of the index. */
-const readStatistics = (sql: SqlClient.SqlClient, lexemes: ReadonlyArray<string>, language: string) =>
+const readFrequencies = (sql: SqlClient.SqlClient, lexemes: ReadonlyArray<string>, language: string) =>
   Effect.map(
     sql<Statistics & { readonly lexeme: string }>`select q.lexeme, t.documents, t.origins
       from jsonb_array_elements_text(${JSON.stringify(lexemes)}::jsonb) q (lexeme)
@@ -226,18 +226,20 @@ interface Stems {
 }
 
 const makeStems = (sql: SqlClient.SqlClient): Stems => {
-  const kept = new LruCache<string, ReadonlyArray<string>>({ name: "word-lexemes", capacity: stemmedMax })
+  const cached = new LruCache<string, ReadonlyArray<string>>({ name: "word-lexemes", capacity: stemmedMax })
   return {
     read: Effect.fnUntraced(function* (all: ReadonlyArray<Stemmed>) {
-      const unread = [...new Map(all.map((one) => [one.join(" "), one]))].filter(([key]) => kept.get(key) === undefined)
+      const unread = [...new Map(all.map((one) => [one.join(" "), one]))].filter(
+        ([key]) => cached.get(key) === undefined
+      )
       if (unread.length === 0) return
       const lexemes = yield* readLexemes(
         sql,
         unread.map(([, one]) => one)
       )
-      for (const [at, [key]] of unread.entries()) kept.set(key, lexemes[at]!)
+      for (const [at, [key]] of unread.entries()) cached.set(key, lexemes[at]!)
     }),
-    of: (...one: Stemmed) => kept.peek(one.join(" ")) ?? []
+    of: (...one: Stemmed) => cached.peek(one.join(" ")) ?? []
   }
 }
 
@@ -254,7 +256,7 @@ const makeReaderOf = (sql: SqlClient.SqlClient, index: MemoryIndex["Service"], s
     ]
     const postings = yield* index.whole(state)
     const all = () => [...new Set(words.flatMap((word) => lexemesOf(word).map(({ lexeme }) => lexeme)))]
-    const counts = postings === undefined ? yield* readStatistics(sql, all(), state.language) : undefined
+    const counts = postings === undefined ? yield* readFrequencies(sql, all(), state.language) : undefined
     const statisticsOf = (lexeme: string) => postings?.statisticsOf(lexeme) ?? counts?.get(lexeme) ?? notCounted
     return (word: string): ReadonlyArray<Counted> =>
       joined(
@@ -266,6 +268,9 @@ const makeReaderOf = (sql: SqlClient.SqlClient, index: MemoryIndex["Service"], s
 
 /** The nearest words of each word that has any; without a provider undefined. */
 type SimilarTo = ReadonlyMap<string, ReadonlyArray<AlikeWord> | undefined>
+
+const similarWords = (similar: SimilarTo): ReadonlyArray<string> =>
+  [...similar.values()].flatMap((like = []) => like.map(({ word }) => word))
 
 const interpret = (
   word: string,
@@ -338,10 +343,9 @@ export class Vocabulary extends Context.Service<
           const asked = [...new Set(words)]
           // Of many words the held ones count, which are not known yet.
           const similar = yield* similarTo(asked.length > alikeWordsMax ? [] : asked, new Map())
-          const others = [...similar.values()].flatMap((like = []) => like.map(({ word }) => word))
           yield* stems.read([
             ...readingsOf([...words, ...joined], state),
-            ...readingsOf(others, { ...state, spoken: "" })
+            ...readingsOf(similarWords(similar), { ...state, spoken: "" })
           ])
           return similar
         }),
@@ -352,9 +356,8 @@ export class Vocabulary extends Context.Service<
         meant: Effect.fnUntraced(function* (words, state, known = new Map()) {
           const asked = [...new Set(words)].slice(0, alikeWordsMax)
           const similar = yield* similarTo(asked, known)
-          const others = [...similar.values()].flatMap((like = []) => like.map(({ word }) => word))
           // Similar words are in the index's own language; no other language needs to be read.
-          const read = yield* readerOf([...asked, ...others], { ...state, spoken: "" })
+          const read = yield* readerOf([...asked, ...similarWords(similar)], { ...state, spoken: "" })
           return new Map(asked.map((word) => [word, interpret(word, similar.get(word), read)]))
         })
       })

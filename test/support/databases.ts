@@ -79,8 +79,12 @@ const templateOf = (server: string, owners: ReadonlyArray<string>): Effect.Effec
   if (owners.length === 0 || process.env["TOLLKEEPER_TEST_DATABASE_URL"]) return Effect.succeed(undefined)
   return Effect.promise(() => {
     const name = `template_${fingerprint(owners)}`
-    const made = templates.get(name) ?? Effect.runPromise(makeTemplate(server, name, owners))
+    const known = templates.get(name)
+    if (known !== undefined) return known
+    const made = Effect.runPromise(makeTemplate(server, name, owners))
     templates.set(name, made)
+    // A failed attempt is made again by the next test.
+    made.catch(() => templates.delete(name))
     return made
   })
 }

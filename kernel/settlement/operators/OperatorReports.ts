@@ -153,13 +153,13 @@ const unendedOf = (sql: SqlClient.SqlClient): Sql<UnfinishedSettlement> =>
 
 const lifeOf = (sql: SqlClient.SqlClient, network: string) =>
   Effect.fn("OperatorReports.life")(function* (idOrHash: string) {
-    const asked = idOrHash.toLowerCase()
-    const of = isId.test(asked)
-      ? sql`id = ${asked}::uuid`
-      : sql`id in (select id from kernel_settlements where network = ${network} and inner_hash = ${asked}
-          union select id from kernel_settlements where network = ${network} and ended_by = ${asked}
-          union select settlement from kernel_rebuilds where inner_hash = ${asked}
-          union select settlement from kernel_attempts where outer_hash = ${asked})`
+    const requested = idOrHash.toLowerCase()
+    const of = isId.test(requested)
+      ? sql`id = ${requested}::uuid`
+      : sql`id in (select id from kernel_settlements where network = ${network} and inner_hash = ${requested}
+          union select id from kernel_settlements where network = ${network} and ended_by = ${requested}
+          union select settlement from kernel_rebuilds where inner_hash = ${requested}
+          union select settlement from kernel_attempts where outer_hash = ${requested})`
     const [row] = yield* sql`select ${sql.literal(selected)} from kernel_settlements where ${of} limit 1`
     return row === undefined ? Option.none() : Option.some(yield* toLife(sql, row))
   })

@@ -54,11 +54,12 @@ const schemasOf = <M extends Members>(members: M) =>
     readonly [K in keyof M]: M[K]["schema"]
   }
 
-const encoderOf =
-  <M extends Members>(members: M) =>
-  (spelling: Spelling["Service"]) =>
-  (fact: SettlementFact): Body<M> =>
-    Object.fromEntries(Object.entries(members).map(([name, { encode }]) => [name, encode(fact, spelling)])) as Body<M>
+const encoderOf = <M extends Members>(members: M) => {
+  const entries = Object.entries(members)
+  return (spelling: Spelling["Service"]) =>
+    (fact: SettlementFact): Body<M> =>
+      Object.fromEntries(entries.map(([name, { encode }]) => [name, encode(fact, spelling)])) as Body<M>
+}
 
 /** A settlement in reports. */
 export const SettlementRecord = Schema.Struct(schemasOf(recordMembers)).annotate({ identifier: "SettlementRecord" })
