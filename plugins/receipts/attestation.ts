@@ -1,6 +1,6 @@
 // The draft extension `facilitator-attestation`, revision 2: an EIP-712 payload in the draft's domain, signed with
 // secp256k1. The draft's types are never on the wire. The draft does not define Stellar's payer yet; our payer is the
-// account whose funds moved, as in our own receipt.
+// debited account, as in our own receipt.
 import { Effect } from "effect"
 import { Hex } from "effect/encoding"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"

@@ -1,4 +1,4 @@
-// Payments whose authorization is forged: the facilitator's own accounts as a party; authorizations that are missing,
+// Payments with a forged authorization: the facilitator's own accounts as a party; authorizations that are missing,
 // foreign, nested or doubled; signatures that a lax verifier accepts (attacks 1 to 11, 63 and 64).
 import { type Keypair, Networks, StrKey, xdr } from "@stellar/stellar-sdk"
 import { callOf, invocationOf, signatureMap, signAuthorization } from "./authorization.ts"

@@ -309,7 +309,7 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
   return yield* tablesDiffer(sql, twin, seed)
 })
 
-/** Ledgers in which numbers were distrusted; a store keeps the last one. */
+/** Ledgers that distrusted numbers; a store keeps the last one. */
 let distrusted = 0
 
 /** Leases without their finalizer, which would delete rows that the history still reads. */

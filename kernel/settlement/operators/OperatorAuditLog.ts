@@ -65,7 +65,7 @@ const addedRow = (
     ([row]) => row!.id
   )
 
-/** Acts of which this process knows the last row. */
+/** Capacity of the cache of each act's last period. */
 const repeatedMax = 10_000
 
 const makeRecordOnce = (sql: SqlClient.SqlClient): OperatorAuditLog["Service"]["recordOnce"] => {

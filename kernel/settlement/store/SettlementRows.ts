@@ -20,7 +20,7 @@ import type { Attempt } from "../state/Settlement.ts"
 import type { AdoptedSettlement, NewAttempt, NewSettlement, OpenRecord, SettlementTerms } from "./Settlements.ts"
 import { recordColumns, type SettledAction } from "./recordColumns.ts"
 
-/** The columns of an open settlement besides those of its record. */
+/** The further columns of an open settlement; its record has the others. */
 export const openColumns = columns({
   channelSequence: whole,
   channelHeld: computed(

@@ -1,5 +1,5 @@
 // The versions of a resource and the options that come and go with them, written in the caller's transaction. A version
-// is the public body as it was served; its hash identifies it. The newest words of each grade are stored separately.
+// is the public body that was served; its hash identifies it. The newest words of each grade are stored separately.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
@@ -155,7 +155,7 @@ const sameOption = (a: NamedOption, b: NamedOption): boolean =>
 const pricesOf = (options: ReadonlyArray<NamedOption>): string =>
   canonicalJson(options.map((one) => [optionName(one), one.amount].join(" ")).toSorted())
 
-/** Retires options that are no longer offered and adds new ones; true if the price has changed. */
+/** Retires withdrawn options and adds new ones; true if the price has changed. */
 const changeOptions = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   id: bigint,

@@ -1,5 +1,5 @@
-// The operator's overview, in the order of an operator's questions: does money move, is the service healthy, which
-// resources run out, what is new. The range is in the URL. Amounts of different assets are never added.
+// The operator's overview, in the order of an operator's questions: does money move, is the service healthy, do
+// resources run out; then the latest activity. The range is in the URL. Amounts of different assets are never added.
 import { h, type VNode } from "preact"
 import { useEffect, useState } from "preact/hooks"
 import { useFacts } from "./about.ts"

@@ -1,5 +1,5 @@
 // The friendbot: 10 000 XLM for an account or a contract, and on request an amount of USDC, by ordinary transactions in
-// the history. An account gets both in one transaction, which opens its USDC trustline if it has none. That trustline's
+// the history. An account gets both in one transaction, which opens a missing USDC trustline. That trustline's
 // signature is waived, since the friendbot cannot give it. A contract gets each asset by a call of its contract. Each
 // request closes a separate ledger and does not wait for the next one.
 import { AddressType } from "../engine/xdr/types.ts"
@@ -68,7 +68,7 @@ const fundOperation = (ledger: Ledger, id: PublicKey): Operation => ({
 })
 
 /**
- * Opens the account's USDC trustline if it has none, and pays it. No operations for the issuer, which needs neither.
+ * Opens the account's USDC trustline if it is missing, and pays it. The issuer needs neither, so the list is empty.
  */
 const usdcOperations = (ledger: Ledger, id: PublicKey, units: bigint): ReadonlyArray<Operation> => {
   if (equalBytes(id.ed25519, usdcIssuerId.ed25519)) return []

@@ -53,7 +53,7 @@ interface Snapshot {
   /** Hash of the ledger before the oldest one. */
   readonly previousHash: string
   readonly entries: ReadonlyArray<string>
-  /** On a fork: keys of deleted entries of the state from which it began. */
+  /** On a fork: keys of deleted entries of its first state. */
   readonly gone?: ReadonlyArray<string>
   readonly ledgers: ReadonlyArray<LedgerLine>
 }
@@ -170,7 +170,7 @@ interface Whole {
   readonly lines: ReadonlyArray<JournalLine>
   /** Characters of the text up to the end of the last whole line. */
   readonly length: number
-  /** The damage of the line after that; absent when there is none. */
+  /** The damage of the line after that, if it is damaged. */
   readonly damage: string | undefined
 }
 

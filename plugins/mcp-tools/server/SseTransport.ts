@@ -86,7 +86,7 @@ export class SseTransport implements Transport {
   }
 
   #write(sent: Sent): void {
-    // JSON has no raw line breaks, so one event is one line of data.
+    // JSON escapes line breaks, so one event is one line of data.
     const answers = [sent].flat().flatMap((message) => answeredBy(message) ?? [])
     const event = eventOf("message", JSON.stringify(sent), answers)
     const isFull = this.#waitingBytes > 0 && this.#waitingBytes + event.bytes.length > waitingBytesMax

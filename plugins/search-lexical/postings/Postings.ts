@@ -5,7 +5,7 @@ import { type Documents, documentsOf, Lexemes, mergedDocuments, Segment, type St
 /** Bytes of a lexeme's text, number and statistics, and of a document's place: estimates. */
 const lexemeBytes = 128
 const placeBytes = 120
-/** A segment is merged with the one before it unless that is larger by this factor. */
+/** A segment is merged with its predecessor unless the predecessor is larger by this factor. */
 const tierFactor = 2
 
 /** A document's latest version: a segment, and its number there. */
@@ -65,7 +65,7 @@ export class Postings {
     }, 0)
   }
 
-  /** Zero for a lexeme that was not counted yet. */
+  /** Zero for a lexeme that the last refresh did not count. */
   statisticsOf(lexeme: string): Statistics {
     const number = this.#lexemes.numbers.get(lexeme) ?? Infinity
     const { documents, origins } = this.#statistics

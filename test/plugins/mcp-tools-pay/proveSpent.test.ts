@@ -1,4 +1,4 @@
-// What shows a payment on the ledger: a transaction that carries its authorization and moved its amount, or its nonce.
+// The evidence of a payment on the ledger: a transaction with its authorization that moved its amount, or its nonce.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Option, Result } from "effect"
