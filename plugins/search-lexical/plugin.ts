@@ -18,7 +18,7 @@ import {
 } from "../catalog/contract.ts"
 import { startIndexing } from "./buildIndex.ts"
 import { Feedback } from "./Feedback.ts"
-import { LexicalStore } from "./LexicalStore.ts"
+import { type IndexState, LexicalStore } from "./LexicalStore.ts"
 import { QueryReader } from "./QueryReader.ts"
 import { makeMatcher } from "./matchWords.ts"
 import { Vocabulary } from "./Vocabulary.ts"
@@ -32,6 +32,15 @@ const countDocuments = (sql: SqlClient.SqlClient, language: string) =>
   )
 
 const notLoaded = "the lexical index is not in memory: PostgreSQL ranks, without query expansion"
+
+/** The health of the index, by its stored state and whether this process has its copy. */
+export const healthOf = (
+  { complete, language, scanned }: Pick<IndexState, "complete" | "language" | "scanned">,
+  { isLoaded }: Pick<MemoryIndex["Service"], "isLoaded">
+) => {
+  if (!complete) return { state: "degraded" as const, detail: `the lexical index is being built, ${scanned} so far` }
+  return { state: "ready" as const, ...(isLoaded(language) ? {} : { detail: notLoaded }) }
+}
 
 /** Searches before its end are answered by PostgreSQL; each one starts a load that failed again. */
 const loadInBackground = Effect.fnUntraced(function* (answering: LexicalStore["Service"]["answering"]) {
@@ -57,11 +66,7 @@ const registered = Layer.effectDiscard(
 
     const report = Effect.match(store.state, {
       onFailure: () => ({ state: "degraded" as const, detail: "the lexical index does not answer" }),
-      onSuccess: ({ complete, language, scanned }) => {
-        if (!complete)
-          return { state: "degraded" as const, detail: `the lexical index is being built, ${scanned} so far` }
-        return { state: "ready" as const, ...(index.isLoaded(language) ? {} : { detail: notLoaded }) }
-      }
+      onSuccess: (stored) => healthOf(stored, index)
     })
 
     // Which index answers, and its averages, move slowly: one question a second.

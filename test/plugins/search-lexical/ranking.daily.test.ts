@@ -8,6 +8,7 @@ import { Observers, searchRegistry } from "../../../plugins/catalog/search/Searc
 import { Feedback } from "../../../plugins/search-lexical/Feedback.ts"
 import { type IndexState, LexicalStore } from "../../../plugins/search-lexical/LexicalStore.ts"
 import { candidatesStatement, MemoryIndex } from "../../../plugins/search-lexical/postings/MemoryIndex.ts"
+import { healthOf } from "../../../plugins/search-lexical/plugin.ts"
 import { bestDocuments } from "../../../plugins/search-lexical/postings/scoreDocuments.ts"
 import { type Passing, passingBy, rankDocuments, withEvidence } from "../../../plugins/search-lexical/rankDocuments.ts"
 import { QueryReader } from "../../../plugins/search-lexical/QueryReader.ts"
@@ -706,6 +707,35 @@ describeDatabases(
         const state = yield* store.answering
         yield* index.load(state)
         expect((yield* index.whole(state))!.documents).toBe(1_200)
+      })
+    )
+
+    it.effect("a copy reads the statistics after each refresh", () =>
+      Effect.gen(function* () {
+        const { store } = yield* indexed(few)
+        // It reads changes once an hour, unless the statistics were refreshed.
+        const index = yield* copyOf(MemoryIndex.layerWith(3_600_000))
+        yield* index.load(yield* store.answering)
+        const documents = Effect.gen(function* () {
+          return (yield* index.whole(yield* store.answering))!.statisticsOf("weather").documents
+        })
+        expect(yield* documents).toBe(3)
+        yield* store.write([named(7, "Weather archive")])
+        expect(yield* documents).toBe(3)
+        yield* store.refresh
+        expect(yield* documents).toBe(4)
+      })
+    )
+
+    it.effect("health names an index that is complete but not in memory", () =>
+      Effect.gen(function* () {
+        const { index } = yield* indexed(few)
+        const stored = { complete: true, language: "english", scanned: 6n }
+        expect(healthOf(stored, index)).toEqual({ state: "ready" })
+        expect(healthOf(stored, yield* notInMemory)).toMatchObject({
+          state: "ready",
+          detail: expect.stringMatching(/not in memory/)
+        })
       })
     )
 
