@@ -223,7 +223,6 @@ const isNetworkId = (id: string): id is NetworkId => id in passphrases
 const present = (value: string | undefined): Option.Option<string> =>
   value === undefined || value === "" ? Option.none() : Option.some(value)
 
-/** The values of contributed keys. */
 const pick = (values: OwnValues, { fields }: NetworkKeys<unknown>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
     Object.entries(values as Readonly<Record<string, unknown>>).filter(([key]) => Object.hasOwn(fields, key))

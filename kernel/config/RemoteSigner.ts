@@ -44,7 +44,6 @@ export interface RemoteSignerValues extends RemoteSignerSettings {
 
 const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
 
-/** Issues of the settings. */
 export const remoteSignerIssue = ({ key, kind, region, url }: RemoteSignerSettings): string | undefined => {
   const given = url === "" ? undefined : URL.canParse(url) ? new URL(url) : null
   if (given === null || (given === undefined && (kind === "https" || kind === "vault-transit")))

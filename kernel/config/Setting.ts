@@ -130,7 +130,6 @@ export const section = <F extends Fields>(
   pubnetIssues: (values: ValuesOf<F>) => ReadonlyArray<string> = () => []
 ): Section<ValuesOf<F>> => ({ name, schema: group(fields, { doc }) as any, pubnetIssues: pubnetIssues })
 
-/** Defines a section that is a single value. */
 export const scalar = <A>(name: string, setting: Setting<A>): Section<A> => ({ name, schema: setting as any })
 
 type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S
@@ -152,5 +151,4 @@ const memberName = (name: string): string =>
 export const membersOf = <V extends object>(values: V): Members<V> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [memberName(name), value])) as Members<V>
 
-/** The members of a section. */
 export type MembersOf<S> = S extends Section<infer V> ? Members<V> : never

@@ -20,7 +20,6 @@ type Undocumented = Place & { readonly id?: undefined }
 /** A route of the interface, in the document's form. */
 export type Documented = Place & Omit<RouteDescription, "method" | "path" | "tag">
 
-/** A declared route with its handler. */
 export interface Route {
   readonly declared: Documented | Undocumented
   readonly mounted: HttpRouter.Route
@@ -35,7 +34,6 @@ export const route = (declared: Documented | Undocumented, handler: Handler): Ro
   return { declared, mounted: withRules(HttpRouter.route(method, path, handler), rulesOf(path, declared)) }
 }
 
-/** Errors of a route by their statuses, each with its description. */
 export const errors = (
   descriptions: Readonly<Record<number, string>>,
   body: Schema.Constraint = ErrorBody
@@ -56,10 +54,8 @@ const describedIn =
     return [{ ...declared, tag, method, path: documentPath(declared.path, declared.inPath) }]
   }
 
-/** Routes of one tag of the document. */
 export interface RouteGroup {
   readonly tag: string
-  /** A description of the routes, in a sentence. */
   readonly about: string
 }
 

@@ -17,7 +17,6 @@ interface Session {
   readonly untilSeconds: number
 }
 
-/** Lifetime of a session. */
 const hoursMax = 12
 /** Maximum difference between the clocks of two replicas. */
 export const clockSecondsMax = 300

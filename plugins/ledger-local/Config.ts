@@ -47,7 +47,6 @@ export interface ConfigValues {
   /** In lower case. */
   readonly allowedOrigins: ReadonlyArray<string>
   readonly port: number
-  /** Absent: no HTTPS. */
   readonly httpsPort: number | undefined
   readonly close: number | "manual"
   /** Milliseconds; absent: a quarter of the interval, and no bound for a ledger closed by hand. */
@@ -65,7 +64,6 @@ export const configDefaults: ConfigValues = {
   faults: []
 }
 
-/** Declared by the plugin. */
 export const declared = [ledger]
 
 export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/ledger-local/Config") {

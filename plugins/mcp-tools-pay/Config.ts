@@ -112,7 +112,6 @@ interface ConfigValues {
   /** How long a shared store keeps ended payments. */
   readonly keepMillis: number
   readonly perCall: bigint
-  /** Spending limits over several calls. */
   readonly ceilings: Ceilings
   readonly policy: {
     /** As configured; the policy decides by their canonical form (`canonicalRules`). */
@@ -130,7 +129,6 @@ interface ConfigValues {
   }
 }
 
-/** The sections that the plugin declares. */
 export const declared = [budgetSection, httpPaymentsSection, batchPaymentsSection, policySection]
 
 export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/mcp-tools-pay/Config") {

@@ -72,7 +72,6 @@ const httpSection = section("http", "The listener of the agent tools.", {
   })
 })
 
-/** The signer's environment variables. */
 export const signerVariables = {
   seed: "TOOLS_PAYER_SECRET",
   token: "TOOLS_SIGNER_TOKEN",
@@ -125,7 +124,6 @@ const insecureSection = scalar(
 
 export interface HttpValues extends MembersOf<typeof httpSection> {}
 
-/** Size limits of answers. */
 interface AnswerValues extends MembersOf<typeof answersSection> {
   readonly pageBytesMax: number
   /** How long pages are kept, and their total length; the oldest answer is evicted first. */
@@ -158,7 +156,6 @@ export interface ConfigValues {
   readonly resolvedMcpEndpoints: Readonly<Record<string, string>>
   /** Names of the assets that the enabled networks list, by contract. */
   readonly assets: ReadonlyMap<string, { readonly symbol: string; readonly decimals: number }>
-  /** Enabled networks, by neutral name. */
   readonly networks: ReadonlyArray<NeutralNetwork>
 }
 

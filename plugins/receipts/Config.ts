@@ -64,7 +64,6 @@ interface ConfigValues {
   readonly witnesses: ReadonlyArray<{ readonly url: string; readonly key: string }>
   /** Addresses of published copies of the log. */
   readonly copies: ReadonlyArray<string>
-  /** Whether checkpoints are anchored on the ledger. */
   readonly isAnchored: boolean
   /** Maximum age of the newest checkpoint. */
   readonly checkpointSeconds: number

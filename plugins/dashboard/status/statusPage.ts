@@ -21,7 +21,6 @@ type Request = HttpServerRequest.HttpServerRequest
 /** Lifetime of cached incidents. The service levels have their own cache. */
 const keptFor = "10 seconds"
 
-/** The route as /openapi.json describes it. */
 const statusRoute: Documented = {
   method: "GET",
   path: "/status",

@@ -16,7 +16,6 @@ export type Output = Readonly<Record<string, unknown>>
 /** Amounts in atomic units. */
 export interface Deposit {
   readonly amount: bigint
-  /** Price of one call. */
   readonly price: bigint
   /** Contract that receives the deposit. */
   readonly contract: string
@@ -79,7 +78,6 @@ export interface KeptRequest {
   readonly body?: string
 }
 
-/** The seller of one invocation. */
 export interface Seller {
   /** The seller for another request, reached the same way. */
   readonly ofRequest?: (request: KeptRequest) => Seller
