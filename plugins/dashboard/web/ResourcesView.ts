@@ -12,6 +12,7 @@ import type { Cataloged, Listed, Rejected } from "./reports.ts"
 import { titleOf } from "./ResourceView.ts"
 import { Paging } from "./SettlementsView.ts"
 import { type Column, Table } from "./Table.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
 const pageSize = 25
@@ -22,7 +23,7 @@ export const listingColumns: ReadonlyArray<Column<Cataloged>> = [
     card: "first",
     cell: (row) => [
       h("a", { href: pageOf("resource", row.id) }, written(titleOf(row))),
-      titleOf(row) === bareUrl(row.resource) ? null : h("div", { class: "url" }, written(address(row.resource)))
+      titleOf(row) === bareUrl(row.resource) ? null : tag("div.url", written(address(row.resource)))
     ]
   },
   {
@@ -122,7 +123,7 @@ const Rejections = ({ query }: { readonly query: URLSearchParams }): VNode<any> 
               card: "under",
               cell: ({ detail, reason }) => [
                 reason === null ? "–" : reasonText(reason),
-                detail === null ? null : h("div", { class: "quiet" }, written(detail))
+                detail === null ? null : tag("div.quiet", written(detail))
               ]
             },
             { head: "Recipient", cell: ({ pay_to }) => h(Thing, { kind: "account", id: pay_to }) },
@@ -138,5 +139,5 @@ const Rejections = ({ query }: { readonly query: URLSearchParams }): VNode<any> 
 
 export const ResourcesView = (): VNode<any> => {
   const { query } = usePlace()
-  return h("div", { class: "grid" }, h(Listings, { query }), h(Rejections, { query }))
+  return tag("div.grid", h(Listings, { query }), h(Rejections, { query }))
 }

@@ -11,6 +11,7 @@ import { Reason } from "./reasons.ts"
 import type { Sale } from "./reports.ts"
 import { SettlementList } from "./SettlementsView.ts"
 import { type Link, useStream } from "./stream.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
 const rowsMax = 50
@@ -70,9 +71,8 @@ export const SalesView = ({ assets }: { readonly assets: ReadonlyArray<AssetShow
 export const AccountView = (): VNode<any> => {
   const account = usePlace().query.get("account") ?? ""
   const [typed, type] = useTyped(account)
-  return h(
-    "div",
-    { class: "stack wide-grid" },
+  return tag(
+    "div.stack.wide-grid",
     h(
       Panel,
       { title: "Payments to an account", wide: true },
@@ -85,9 +85,8 @@ export const AccountView = (): VNode<any> => {
             amend({ account: searchedFor(typed) })
           }
         },
-        h(
+        tag(
           "label",
-          null,
           "Recipient (G…)",
           h("input", {
             name: "account",

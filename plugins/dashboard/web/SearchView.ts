@@ -8,6 +8,7 @@ import { Figures, Moment, Panel, SaveCsv, Shown, State, written } from "./parts.
 import { usePlace } from "./place.ts"
 import { Table } from "./Table.ts"
 import type { Conversion, Listed, Missed, SearchStatus as Status } from "./reports.ts"
+import { tag } from "./tag.ts"
 
 const StatusFigures = ({ of }: { readonly of: Status }): VNode<any> => {
   const { lexical, resources, semantic } = of.index_coverage
@@ -119,9 +120,8 @@ export const SearchView = ({ mayOperate }: { readonly mayOperate: boolean }): VN
   const status = useAsked<Status>("/analytics/v1/search/status", 10_000)
   const conversion = useAsked<Conversion>(`/analytics/v1/search/conversion?${new URLSearchParams({ hours })}`, 30_000)
   const missed = `/analytics/v1/search/missed?${new URLSearchParams({ hours })}`
-  return h(
-    "div",
-    { class: "grid" },
+  return tag(
+    "div.grid",
     h(
       Panel,
       { title: "Searches and payments", wide: true },
@@ -135,9 +135,7 @@ export const SearchView = ({ mayOperate }: { readonly mayOperate: boolean }): VN
         wide: true,
         ...(mayOperate ? { actions: h(SaveCsv, { name: "missed searches", path: missed }) } : {})
       },
-      mayOperate
-        ? h(MissedTable, { path: missed })
-        : h("p", { class: "quiet" }, "Sign in as an operator to see these queries.")
+      mayOperate ? h(MissedTable, { path: missed }) : tag("p.quiet", "Sign in as an operator to see these queries.")
     ),
     h(
       Panel,

@@ -26,6 +26,7 @@ import {
 } from "./parts.ts"
 import type { ActorShown, ChannelShown, FacilitatorStatus, Moves, WithoutEnd } from "./reports.ts"
 import { Amount, Table } from "./Table.ts"
+import { tag } from "./tag.ts"
 import { keyName, Thing } from "./things.ts"
 
 export const paceFigures = ({ pace }: FacilitatorStatus): ReadonlyArray<Figure> => [
@@ -156,17 +157,15 @@ const Channels = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> => {
   const busy = ready.filter(({ use }) => use !== "idle")
   if (of.channels.length === 0) return h(ChannelTable, { label: "Channels", rows: [] })
   const others = of.channels.filter((one) => !isReady(one))
-  return h(
+  return tag(
     "div",
-    null,
     others.length === 0 ? null : h(ChannelTable, { label: "Channels that are not ready", rows: others }),
-    h("p", null, `${counted(ready.length, "channel")} ready, ${count(busy.length)} in use.`),
+    tag("p", `${counted(ready.length, "channel")} ready, ${count(busy.length)} in use.`),
     ready.length === 0
       ? null
-      : h(
+      : tag(
           "details",
-          null,
-          h("summary", null, `Ready channels (${count(ready.length)})`),
+          tag("summary", `Ready channels (${count(ready.length)})`),
           h(ChannelTable, { label: "Channels", rows: ready })
         )
   )
@@ -208,9 +207,7 @@ const Audit = ({ refresh }: { readonly refresh: number }): VNode<any> =>
           {
             head: "Subject",
             cell: ({ subject }) =>
-              isTransaction(subject)
-                ? h(Thing, { kind: "settlement", id: subject })
-                : h("code", { class: "subject" }, subject)
+              isTransaction(subject) ? h(Thing, { kind: "settlement", id: subject }) : tag("code.subject", subject)
           },
           {
             head: "Change",
@@ -250,27 +247,23 @@ const Resize = (props: {
 
 /** An actor, and the result of a reconciler's last run. */
 const ActorLine = ({ one }: { readonly one: ActorShown }): VNode<any> =>
-  h(
+  tag(
     "li",
-    null,
-    h(
+    tag(
       "span",
-      null,
       one.actor,
       one.last_run_at === null
         ? null
-        : h(
-            "span",
-            { class: "note" },
+        : tag(
+            "span.note",
             "Last run ",
             h(Moment, { at: one.last_run_at }),
             `, ${count(one.last_run_ms ?? 0)} ms, by ${one.last_run_cause}`
           )
     ),
-    h(
-      "span",
-      { class: "held" },
-      one.restarts === 0 ? null : h("span", { class: "quiet" }, `${counted(one.restarts, "restart")} `),
+    tag(
+      "span.held",
+      one.restarts === 0 ? null : tag("span.quiet", `${counted(one.restarts, "restart")} `),
       h(State, { word: one.last_run_outcome === "failed" ? "failed" : one.state })
     )
   )
@@ -285,33 +278,21 @@ const Parts = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> => {
     h(
       "li",
       { key: id },
-      h("span", null, id, detail === null ? null : h("span", { class: "note" }, written(detail))),
-      h("span", { class: "held" }, h(State, { word: state }))
+      tag("span", id, detail === null ? null : tag("span.note", written(detail))),
+      tag("span.held", h(State, { word: state }))
     )
   const actor = (one: ActorShown) => h(ActorLine, { key: one.actor, one })
-  return h(
+  return tag(
     "div",
-    null,
-    h(
+    tag(
       "p",
-      null,
       broken.length === 0 && failing.length === 0
         ? `All ${count(of.plugins.length)} plugins and ${count(of.actors.length)} actors run.`
         : `${counted(broken.length, "plugin")} and ${counted(failing.length, "actor")} need attention.`
     ),
-    broken.length + failing.length === 0 ? null : h("ul", { class: "columns" }, broken.map(plugin), failing.map(actor)),
-    h(
-      "details",
-      null,
-      h("summary", null, `Plugins (${count(of.plugins.length)})`),
-      h("ul", { class: "columns" }, of.plugins.map(plugin))
-    ),
-    h(
-      "details",
-      null,
-      h("summary", null, `Actors (${count(of.actors.length)})`),
-      h("ul", { class: "columns" }, of.actors.map(actor))
-    )
+    broken.length + failing.length === 0 ? null : tag("ul.columns", broken.map(plugin), failing.map(actor)),
+    tag("details", tag("summary", `Plugins (${count(of.plugins.length)})`), tag("ul.columns", of.plugins.map(plugin))),
+    tag("details", tag("summary", `Actors (${count(of.actors.length)})`), tag("ul.columns", of.actors.map(actor)))
   )
 }
 
@@ -327,14 +308,12 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
     show: (of) => {
       const open = h(Panel, { title: "Pending and unresolved", wide: true }, h(WithoutEndTable, { of }))
       const parts = h(Panel, { title: "Plugins and actors", wide: true }, h(Parts, { of }))
-      return h(
-        "div",
-        { class: "grid" },
+      return tag(
+        "div.grid",
         mayMove
           ? null
-          : h(
-              "div",
-              { class: "wide-grid" },
+          : tag(
+              "div.wide-grid",
               h(
                 Notice,
                 { kind: "hint" },
@@ -377,7 +356,7 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
             wide: true,
             actions: h(SaveCsv, { name: "operator actions", path: "/dashboard/v1/moves" })
           },
-          h("div", { class: "acts" }, h(Audit, { refresh: read }))
+          tag("div.acts", h(Audit, { refresh: read }))
         )
       )
     }

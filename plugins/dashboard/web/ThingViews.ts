@@ -14,6 +14,7 @@ import { SettlementList } from "./SettlementsView.ts"
 import { Change, endedOf, PulseChart, Volume } from "./PulseChart.ts"
 import { spanOf } from "./filters.ts"
 import { Amount, Table } from "./Table.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
 const Hero = (props: { readonly children?: Child; readonly label: string }): VNode<any> =>
@@ -107,9 +108,8 @@ const Selling = ({ id }: { readonly id: string }): VNode<any> | null => {
         { head: "Success rate", numeric: true, card: "aside", cell: (row) => percent(row.settled, row.settlements) }
       ]
     }),
-    h(
-      "p",
-      { class: "quiet" },
+    tag(
+      "p.quiet",
       `Organic share of the newest ${counted(over, "settlement")}: ${percent(organic, settled)}. `,
       "A payment is organic if this account had not paid its payer before."
     )
@@ -117,9 +117,8 @@ const Selling = ({ id }: { readonly id: string }): VNode<any> | null => {
 }
 
 export const AccountView = ({ id }: { readonly id: string }): VNode<any> =>
-  h(
-    "div",
-    { class: "grid" },
+  tag(
+    "div.grid",
     h(
       Hero,
       { label: "Account" },
@@ -172,17 +171,15 @@ const AssetPulse = ({ id }: { readonly id: string }): VNode<any> => {
 
 export const AssetView = ({ id }: { readonly id: string }): VNode<any> => {
   const known = useFacts()?.assets.find(({ asset }) => asset === id)
-  return h(
-    "div",
-    { class: "grid" },
+  return tag(
+    "div.grid",
     h(
       Hero,
       { label: "Asset" },
-      h("div", { class: "row" }, h("span", { class: "sum" }, known?.symbol ?? "Unlisted asset")),
+      tag("div.row", tag("span.sum", known?.symbol ?? "Unlisted asset")),
       h(Thing, { kind: "asset", id, whole: true }),
-      h(
-        "p",
-        { class: "quiet" },
+      tag(
+        "p.quiet",
         known === undefined
           ? "This facilitator's profile does not list this contract; amounts are atomic units."
           : `${known.decimals} decimals; accepted by this facilitator.`
@@ -196,9 +193,8 @@ export const AssetView = ({ id }: { readonly id: string }): VNode<any> => {
 const listingsShown = 10
 
 export const OriginView = ({ id }: { readonly id: string }): VNode<any> =>
-  h(
-    "div",
-    { class: "grid" },
+  tag(
+    "div.grid",
     h(Hero, { label: "Origin" }, h(Thing, { kind: "origin", id, whole: true })),
     h(CursorList<Cataloged>, {
       title: "Listings",
@@ -219,9 +215,8 @@ export const KeyView = ({ id, mayOperate }: { readonly id: string; readonly mayO
   const own = fees?.principals.find(({ principal }) => principal === id)
   const used = BigInt(own?.charged_stroops ?? 0) + BigInt(own?.reserved_stroops ?? 0)
   const limit = BigInt(fees?.limit_per_principal_stroops ?? 0)
-  return h(
-    "div",
-    { class: "grid" },
+  return tag(
+    "div.grid",
     h(
       Hero,
       { label: "Key" },
@@ -234,9 +229,8 @@ export const KeyView = ({ id, mayOperate }: { readonly id: string; readonly mayO
         ? h(
             Panel,
             { title: "Limits today", wide: true },
-            h(
-              "p",
-              { class: "quiet" },
+            tag(
+              "p.quiet",
               "Callers without a key are limited by their address; ",
               h("a", { href: hrefOf("standing") }, "Operation"),
               " has the fees of each."

@@ -14,6 +14,7 @@ import { priceOf } from "./prices.ts"
 import type { About, Listing, ListingHistory, PaymentOption } from "./reports.ts"
 import { useSession } from "./session.ts"
 import { Table } from "./Table.ts"
+import { tag } from "./tag.ts"
 import { Copy, Thing } from "./things.ts"
 
 const badgeKinds = [
@@ -29,15 +30,13 @@ const Badges = ({ of }: { readonly of: Listing }): VNode<any> =>
   h(
     Panel,
     { title: "Badges" },
-    h(
-      "p",
-      { class: "quiet" },
+    tag(
+      "p.quiet",
       "For the seller's own page: a picture of this facilitator's public figures. ",
       "It sets no cookie and names no visitor."
     ),
-    h(
-      "div",
-      { class: "badges" },
+    tag(
+      "div.badges",
       badgeKinds.map(([kind, label]) => {
         const path = badgePath(kind, of)
         const image = `<img src="${location.origin}${path}" alt="${label}">`
@@ -53,11 +52,10 @@ const Badges = ({ of }: { readonly of: Listing }): VNode<any> =>
   )
 
 const Price = (props: { readonly terms: PaymentOption; readonly facts: About | undefined }): VNode<any> =>
-  h(
-    "div",
-    { class: "row" },
-    h("span", { class: "sum" }, priceOf(props.terms, props.facts?.assets ?? [])),
-    h("span", { class: "quiet" }, `${props.terms.scheme} on ${props.terms.network}, paid to`),
+  tag(
+    "div.row",
+    tag("span.sum", priceOf(props.terms, props.facts?.assets ?? [])),
+    tag("span.quiet", `${props.terms.scheme} on ${props.terms.network}, paid to`),
     h(Thing, { kind: "account", id: props.terms.payTo, href: payeePageOf(props.terms.payTo) })
   )
 
@@ -65,22 +63,16 @@ const ResourceShown = (props: { readonly of: Listing; readonly query: URLSearchP
   const { of } = props
   const facts = useFacts()
   const history = useAsked<ListingHistory>(`/discovery/history?${props.query}`)
-  return h(
-    "div",
-    { class: "grid" },
+  return tag(
+    "div.grid",
     h(
       "section",
       { class: "panel wide hero", "aria-label": "Resource" },
-      h("div", { class: "row" }, h(State, { word: of.status }), h(State, { word: of.ownership })),
-      h(
-        "div",
-        { class: "row" },
-        h("span", { class: "url" }, written(address(of.resource))),
-        h(Copy, { text: of.resource, noun: "URL" })
-      ),
-      of.description === undefined ? null : h("p", { class: "written" }, of.description),
+      tag("div.row", h(State, { word: of.status }), h(State, { word: of.ownership })),
+      tag("div.row", tag("span.url", written(address(of.resource))), h(Copy, { text: of.resource, noun: "URL" })),
+      of.description === undefined ? null : tag("p.written", of.description),
       of.accepts.slice(0, 4).map((terms, index) => h(Price, { key: index, terms, facts })),
-      of.tags === undefined || of.tags.length === 0 ? null : h("div", { class: "row quiet" }, of.tags.map(written))
+      of.tags === undefined || of.tags.length === 0 ? null : tag("div.row.quiet", of.tags.map(written))
     ),
     h(
       Panel,
@@ -116,7 +108,7 @@ const ResourceShown = (props: { readonly of: Listing; readonly query: URLSearchP
 }
 
 const Titled = (props: { readonly title: Child; readonly children?: Child }): VNode<any> =>
-  h("div", null, h("h1", null, props.title), props.children)
+  tag("div", tag("h1", props.title), props.children)
 
 const ResourcePage = ({ query }: { readonly query: URLSearchParams }): VNode<any> => {
   const asked = useAsked<{ readonly resource?: Listing } & Partial<Listing>>(`/discovery/resource?${query}`)
@@ -124,9 +116,8 @@ const ResourcePage = ({ query }: { readonly query: URLSearchParams }): VNode<any
     return h(
       Titled,
       { title: "Not listed" },
-      h(
-        "p",
-        { class: "lead" },
+      tag(
+        "p.lead",
         "This facilitator lists no resource of this URL. A seller sees why on the page for sellers: ",
         h("a", { href: "/seller" }, "Why am I not listed?")
       )
@@ -159,9 +150,8 @@ const PayeePage = ({ account }: { readonly account: string }): VNode<any> => {
   return h(
     Titled,
     { title: "Recipient" },
-    h(
-      "div",
-      { class: "grid" },
+    tag(
+      "div.grid",
       h(
         "section",
         { class: "panel wide hero", "aria-label": "Account" },
@@ -220,9 +210,8 @@ const Page = (): VNode<any> => {
   useEffect(() => {
     document.title = tabTitle(isPayee ? "Recipient" : "Resource", name)
   }, [])
-  return h(
+  return tag(
     "div",
-    null,
     h(Bar, { here: location.pathname, find: h(Find, { mayRead: session?.may_read === true }) }),
     h("main", { id: "main" }, isPayee ? h(PayeePage, { account: name }) : h(ResourcePage, { query })),
     h(Foot, {})

@@ -8,6 +8,7 @@ import type { About } from "./reports.ts"
 import { useSession } from "./session.ts"
 import { TryView } from "./TryView.ts"
 import { Bar, draw, Figures, Foot, Panel, Shown, State } from "./parts.ts"
+import { tag } from "./tag.ts"
 
 interface Ready {
   readonly status: string
@@ -70,7 +71,7 @@ const Health = (): VNode<any> => {
                   ])
             ]
           }),
-          degraded.length === 0 ? null : h("p", null, `Degraded: ${degraded.map(([id]) => id).join(", ")}`)
+          degraded.length === 0 ? null : tag("p", `Degraded: ${degraded.map(([id]) => id).join(", ")}`)
         ]
       }
     })
@@ -80,24 +81,21 @@ const Health = (): VNode<any> => {
 const Page = (): VNode<any> => {
   const about = useAsked<About>("/dashboard/v1/about")
   const session = useSession()
-  return h(
+  return tag(
     "div",
-    null,
     h(Bar, { here: "/", find: h(Find, { mayRead: session?.may_read === true }) }),
     h(
       "main",
       { id: "main" },
-      h("h1", null, "Payments for the open web, settled on Stellar"),
-      h(
-        "p",
-        { class: "lead" },
+      tag("h1", "Payments for the open web, settled on Stellar"),
+      tag(
+        "p.lead",
         "Tollkeeper is an x402 facilitator. A seller answers an unpaid request with 402 and its terms; a buyer signs ",
         "once; this service verifies the signature, puts the transfer on the ledger, pays the ledger's fee and ",
         "answers with a receipt."
       ),
-      h(
-        "div",
-        { class: "grid" },
+      tag(
+        "div.grid",
         about.state === "ready" && about.body.plugins.includes("demo") && session?.keys_required === false
           ? h(TryView, {})
           : null,
