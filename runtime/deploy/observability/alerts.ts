@@ -2,8 +2,7 @@
 // does not, which `promtool test rules` runs. Its documentation is the section of the same name in
 // `examples/guides/runbook.md`.
 
-import { type Alert, grew, type Series } from "./Alert.ts"
-import { channels } from "./channelAlerts.ts"
+import { type Alert, grew, onSeries, type Series } from "./Alert.ts"
 
 const one = 'instance="a"'
 const always = (value: number | string) => `${value}x60`
@@ -15,11 +14,7 @@ const money: ReadonlyArray<Alert> = [
     expr: "min by (instance, scheme) (tollkeeper_settling_available) == 0",
     for: "2m",
     summary: "No settlement can be paid for: every settle is answered busy.",
-    fires: {
-      series: [[`tollkeeper_settling_available{${one}, scheme="exact"}`, always(0)]],
-      labels: { instance: "a", scheme: "exact" }
-    },
-    calm: [[`tollkeeper_settling_available{${one}, scheme="exact"}`, always(1)]]
+    ...onSeries(`tollkeeper_settling_available{${one}, scheme="exact"}`, always(0), always(1))
   },
   {
     name: "TollkeeperSponsorEmpty",
@@ -27,8 +22,7 @@ const money: ReadonlyArray<Alert> = [
     expr: "tollkeeper_sponsor_payments_left < 1",
     for: "1m",
     summary: "The sponsor's balance does not cover another transaction.",
-    fires: { series: [[`tollkeeper_sponsor_payments_left{${one}}`, always(0)]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_sponsor_payments_left{${one}}`, always(1)]]
+    ...onSeries(`tollkeeper_sponsor_payments_left{${one}}`, always(0), always(1))
   },
   {
     name: "TollkeeperSponsorLow",
@@ -36,8 +30,7 @@ const money: ReadonlyArray<Alert> = [
     expr: "tollkeeper_sponsor_payments_left < 500",
     for: "5m",
     summary: "The sponsor's balance covers fewer than 500 payments at their maximum cost.",
-    fires: { series: [[`tollkeeper_sponsor_payments_left{${one}}`, "520-1x60"]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_sponsor_payments_left{${one}}`, always(500)]]
+    ...onSeries(`tollkeeper_sponsor_payments_left{${one}}`, "520-1x60", always(500))
   },
   {
     name: "TollkeeperBudgetUsedUp",
@@ -75,8 +68,7 @@ const money: ReadonlyArray<Alert> = [
     expr: "tollkeeper_settlements_unresolved > 0",
     for: "0m",
     summary: "The ledger can no longer prove how a settlement ended: an operator has to resolve it.",
-    fires: { series: [[`tollkeeper_settlements_unresolved{${one}}`, always(1)]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_settlements_unresolved{${one}}`, always(0)]]
+    ...onSeries(`tollkeeper_settlements_unresolved{${one}}`, always(1), always(0))
   },
   {
     name: "TollkeeperSettlementOpenLong",
@@ -84,11 +76,7 @@ const money: ReadonlyArray<Alert> = [
     expr: "tollkeeper_settlements_oldest_open_seconds > 900",
     for: "5m",
     summary: "A settlement has had no outcome for 15 minutes.",
-    fires: {
-      series: [[`tollkeeper_settlements_oldest_open_seconds{${one}}`, "0+60x60"]],
-      labels: { instance: "a" }
-    },
-    calm: [[`tollkeeper_settlements_oldest_open_seconds{${one}}`, always(900)]]
+    ...onSeries(`tollkeeper_settlements_oldest_open_seconds{${one}}`, "0+60x60", always(900))
   },
   {
     name: "TollkeeperAuthorizationsSpentElsewhere",
@@ -164,8 +152,7 @@ const traffic: ReadonlyArray<Alert> = [
     expr: "changes(process_start_time_seconds[30m]) > 3",
     for: "0m",
     summary: "The process was started more than three times in half an hour.",
-    fires: { series: [[`process_start_time_seconds{${one}}`, "0+300x60"]], labels: { instance: "a" } },
-    calm: [[`process_start_time_seconds{${one}}`, always(300)]]
+    ...onSeries(`process_start_time_seconds{${one}}`, "0+300x60", always(300))
   },
   {
     name: "TollkeeperInternalErrors",
@@ -246,8 +233,7 @@ const surroundings: ReadonlyArray<Alert> = [
     expr: "tollkeeper_ledger_available == 0",
     for: "1m",
     summary: "No new ledger is observed: nothing can be verified or settled.",
-    fires: { series: [[`tollkeeper_ledger_available{${one}}`, always(0)]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_ledger_available{${one}}`, always(1)]]
+    ...onSeries(`tollkeeper_ledger_available{${one}}`, always(0), always(1))
   },
   {
     name: "TollkeeperRpcEndpointAway",
@@ -255,11 +241,11 @@ const surroundings: ReadonlyArray<Alert> = [
     expr: "tollkeeper_ledger_endpoint_available == 0",
     for: "5m",
     summary: "An RPC endpoint does not answer; the others are used, if there are any.",
-    fires: {
-      series: [[`tollkeeper_ledger_endpoint_available{${one}, endpoint="2"}`, always(0)]],
-      labels: { instance: "a", endpoint: "2" }
-    },
-    calm: [[`tollkeeper_ledger_endpoint_available{${one}, endpoint="2"}`, "0 0 1 0 0 1 0 0 1 0 0 1 0 0 1 0 0 1 0 0 1"]]
+    ...onSeries(
+      `tollkeeper_ledger_endpoint_available{${one}, endpoint="2"}`,
+      always(0),
+      "0 0 1 0 0 1 0 0 1 0 0 1 0 0 1 0 0 1 0 0 1"
+    )
   },
   {
     name: "TollkeeperClockSkewed",
@@ -267,8 +253,7 @@ const surroundings: ReadonlyArray<Alert> = [
     expr: "abs(tollkeeper_ledger_clock_skew_seconds) > 5",
     for: "5m",
     summary: "This machine's clock and the ledger's differ by more than five seconds.",
-    fires: { series: [[`tollkeeper_ledger_clock_skew_seconds{${one}}`, always(-6)]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_ledger_clock_skew_seconds{${one}}`, always(5)]]
+    ...onSeries(`tollkeeper_ledger_clock_skew_seconds{${one}}`, always(-6), always(5))
   },
   {
     name: "TollkeeperChannelsUnusable",
@@ -294,8 +279,7 @@ const surroundings: ReadonlyArray<Alert> = [
     expr: "tollkeeper_database_available == 0",
     for: "1m",
     summary: "The database does not answer: nothing can be settled.",
-    fires: { series: [[`tollkeeper_database_available{${one}}`, always(0)]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_database_available{${one}}`, always(1)]]
+    ...onSeries(`tollkeeper_database_available{${one}}`, always(0), always(1))
   },
   {
     name: "TollkeeperDatabaseNotWriting",
@@ -303,8 +287,7 @@ const surroundings: ReadonlyArray<Alert> = [
     expr: "tollkeeper_database_writable == 0",
     for: "0m",
     summary: "The database does not accept writes: nothing can be settled.",
-    fires: { series: [[`tollkeeper_database_writable{${one}}`, always(0)]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_database_writable{${one}}`, always(1)]]
+    ...onSeries(`tollkeeper_database_writable{${one}}`, always(0), always(1))
   },
   {
     name: "TollkeeperSignerNotRotated",
@@ -312,8 +295,7 @@ const surroundings: ReadonlyArray<Alert> = [
     expr: "tollkeeper_signer_rotation_current == 0",
     for: "1m",
     summary: "A replica signs with keys that a rotation replaced: its sources lack the new ones.",
-    fires: { series: [[`tollkeeper_signer_rotation_current{${one}}`, always(0)]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_signer_rotation_current{${one}}`, always(1)]]
+    ...onSeries(`tollkeeper_signer_rotation_current{${one}}`, always(0), always(1))
   },
   {
     name: "TollkeeperDatabaseConnectionsScarce",
@@ -321,16 +303,11 @@ const surroundings: ReadonlyArray<Alert> = [
     expr: "min_over_time(tollkeeper_database_connections_waiting[5m]) > 0",
     for: "5m",
     summary: "Requests have waited minutes for a connection to the database.",
-    fires: {
-      series: [[`tollkeeper_database_connections_waiting{${one}}`, always(2)]],
-      labels: { instance: "a" }
-    },
-    calm: [
-      [
-        `tollkeeper_database_connections_waiting{${one}}`,
-        "2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2"
-      ]
-    ]
+    ...onSeries(
+      `tollkeeper_database_connections_waiting{${one}}`,
+      always(2),
+      "2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2"
+    )
   },
   {
     name: "TollkeeperReplicaUnused",
@@ -338,8 +315,7 @@ const surroundings: ReadonlyArray<Alert> = [
     expr: "tollkeeper_database_replica_available == 0",
     for: "10m",
     summary: "The read replica is unavailable or too far behind: the primary answers discovery and analytics as well.",
-    fires: { series: [[`tollkeeper_database_replica_available{${one}}`, always(0)]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_database_replica_available{${one}}`, always(1)]]
+    ...onSeries(`tollkeeper_database_replica_available{${one}}`, always(0), always(1))
   },
   {
     name: "TollkeeperFactsStalled",
@@ -347,11 +323,7 @@ const surroundings: ReadonlyArray<Alert> = [
     expr: "tollkeeper_facts_stalled == 1",
     for: "5m",
     summary: "A consumer of the journal is stalled: analytics, the catalog or webhooks fall behind. Payments do not.",
-    fires: {
-      series: [[`tollkeeper_facts_stalled{${one}, consumer="analytics"}`, always(1)]],
-      labels: { instance: "a", consumer: "analytics" }
-    },
-    calm: [[`tollkeeper_facts_stalled{${one}, consumer="analytics"}`, always(0)]]
+    ...onSeries(`tollkeeper_facts_stalled{${one}, consumer="analytics"}`, always(1), always(0))
   },
   {
     name: "TollkeeperWebhooksGivenUp",
@@ -376,6 +348,36 @@ const surroundings: ReadonlyArray<Alert> = [
       [`tollkeeper_analytics_failures_total{${one}}`, always(7)],
       [`tollkeeper_catalog_dropped_total{${one}}`, always(7)]
     ]
+  }
+]
+
+/** Payment channels: the payer may soon withdraw a channel's charges. */
+const channels: ReadonlyArray<Alert> = [
+  {
+    name: "TollkeeperWithdrawalUnanswered",
+    severity: "critical",
+    expr: "tollkeeper_batch_store_withdrawals_unanswered > 0",
+    for: "5m",
+    summary: "A payer withdraws from a channel whose charges are not claimed: they are lost when its delay ends.",
+    ...onSeries('tollkeeper_batch_store_withdrawals_unanswered{instance="a"}', "1x60", "0x60")
+  },
+  {
+    name: "TollkeeperWithdrawalLost",
+    severity: "critical",
+    // A rise within the hour: a lost amount never comes back, and must not alert permanently.
+    expr: grew("tollkeeper_batch_store_lost_units", "1h", "instance, asset"),
+    for: "0m",
+    summary: "A payer has withdrawn charges that were not claimed in time: the seller does not receive them.",
+    ...onSeries('tollkeeper_batch_store_lost_units{instance="a", asset="C1"}', "100x60", "0x60")
+  },
+  {
+    name: "TollkeeperReceiverUnpaid",
+    severity: "warning",
+    expr: "tollkeeper_batch_store_unpaid_units > 0",
+    for: "15m",
+    summary: "An amount claimed for a seller cannot be paid out: it waits in the contract.",
+    // Absent, then 1.
+    ...onSeries('tollkeeper_batch_store_unpaid_units{instance="a", asset="C1"}', "_x5 1x60", "0x60")
   }
 ]
 
