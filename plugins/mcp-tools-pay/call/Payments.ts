@@ -41,7 +41,7 @@ interface ExistingVoucher {
   readonly reservation: Reservation
 }
 
-type PaymentState =
+export type PaymentState =
   /**
    * `made`: how often the call was paid for before; `released`: the payments among these that were signed and never
    * spent.
