@@ -2,7 +2,7 @@
 import { h, type VNode } from "preact"
 import { Meter } from "./Bars.ts"
 import { bytes, count, roundedStroops, stroops } from "./format.ts"
-import { Exactly, Figures, Panel } from "./parts.ts"
+import { Exactly, Figures, panel } from "./parts.ts"
 import type { FacilitatorStatus } from "./reports.ts"
 import { tag } from "./tag.ts"
 
@@ -31,8 +31,7 @@ export const CapacityPanel = ({ of }: { readonly of: FacilitatorStatus }): VNode
   const left = BigInt(fees.limit_stroops) - used
   const usable = sponsor?.channels_usable ?? channels.length
   const inUse = channels.filter(({ use }) => use !== "idle").length
-  return h(
-    Panel,
+  return panel(
     { title: "Capacity" },
     h(Meter, {
       label: "Fee budget today",

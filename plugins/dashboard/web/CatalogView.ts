@@ -7,7 +7,7 @@ import { CatalogFacets, filterNames, Marked } from "./CatalogFacets.ts"
 import { type Choices, Select } from "./FilterBar.ts"
 import { address, count, counted, percent } from "./format.ts"
 import { bareUrl, grades, nameOf } from "./listings.ts"
-import { Moment, Notice, Panel, SaveCsv, Shown, State, written } from "./parts.ts"
+import { Moment, Notice, panel, SaveCsv, Shown, State, written } from "./parts.ts"
 import { amend, payeePageOf, picked, publicPageOf, usePlace, useTyped } from "./place.ts"
 import { PriceHistory } from "./PriceHistory.ts"
 import { type AssetShown, priceOf } from "./prices.ts"
@@ -152,8 +152,7 @@ export const CatalogView = ({ assets }: { readonly assets: ReadonlyArray<AssetSh
   const path = pathOf(query)
   const feed = `/discovery/feed?${picked(query, ["query", ...filterNames])}`
   const actions = tag("span.row", h("a", { href: feed }, "Feed"), h(SaveCsv, { name: "the catalog", path }))
-  return h(
-    Panel,
+  return panel(
     { title: "Resources for sale", wide: true, actions },
     h(Filters, { query }),
     h(CatalogFacets, { query, assets }),

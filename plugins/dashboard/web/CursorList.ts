@@ -3,7 +3,7 @@
 import { h, type VNode } from "preact"
 import { count } from "./format.ts"
 import { type CursorPage, type Pages, usePages } from "./pagesOf.ts"
-import { type Child, Panel, SaveCsv, Shown } from "./parts.ts"
+import { type Child, panel, SaveCsv, Shown } from "./parts.ts"
 import { type Column, Table } from "./Table.ts"
 import { tag } from "./tag.ts"
 
@@ -59,10 +59,9 @@ export const CursorList = <Row>(props: {
   const { absent, columns, empty, keyOf, limit = pageSize, name, path, title } = props
   const { asked, failed, isBusy, isPending, more, rows } = usePages<Row>(`${path}&limit=${limit}`, everyMillis, keyOf)
   if (asked.state === "failed" && asked.status === 404 && absent !== undefined)
-    return absent === null ? null : h(Panel, { title, wide: true }, absent)
+    return absent === null ? null : panel({ title, wide: true }, absent)
   const actions = tag("span.row", props.actions, h(SaveCsv, { name, path }))
-  return h(
-    Panel,
+  return panel(
     props.isPage === true ? { title, wide: true, isPage: true } : { title, wide: true, actions },
     props.isPage === true ? tag("div.list-head", props.filters, actions) : props.filters,
     h(

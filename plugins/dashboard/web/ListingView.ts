@@ -3,7 +3,7 @@ import { h, type VNode } from "preact"
 import { useAsked } from "./ask.ts"
 import { address, count } from "./format.ts"
 import { bareUrl, nameOf } from "./listings.ts"
-import { Moment, Notice, Panel, Shown, State, written } from "./parts.ts"
+import { Moment, Notice, panel, Shown, State, written } from "./parts.ts"
 import { amend, payeePageOf, usePlace, useTyped } from "./place.ts"
 import { reasonText } from "./reasons.ts"
 import { Table } from "./Table.ts"
@@ -124,8 +124,7 @@ export const ListingView = (): VNode<any> => {
     url === "" ? undefined : `/catalog/v1/observations?url=${encodeURIComponent(url)}`,
     5_000
   )
-  return h(
-    Panel,
+  return panel(
     { title: "Why am I not listed?", wide: true },
     h(
       "form",

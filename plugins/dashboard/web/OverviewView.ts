@@ -9,7 +9,7 @@ import { CapacityPanel } from "./CapacityPanel.ts"
 import { type Choices, Select } from "./FilterBar.ts"
 import { assetChoices, ranges, spanOf } from "./filters.ts"
 import { count, duration, percent, rounded } from "./format.ts"
-import { type Figure, Figures, Moment, Panel, SaveCsv, SettlementState, Shown, written } from "./parts.ts"
+import { type Figure, Figures, Moment, panel, SaveCsv, SettlementState, Shown, written } from "./parts.ts"
 import { amend, hrefOf, pageOf, usePlace } from "./place.ts"
 import { Change, endedOf, PulseChart, Spark, Volume } from "./PulseChart.ts"
 import { reasonLabel, reasonText } from "./reasons.ts"
@@ -137,8 +137,7 @@ const HealthPanel = (props: {
 }): VNode<any> => {
   const { asset, of, status } = props
   const span = { from: of.from, to: of.to, asset }
-  return h(
-    Panel,
+  return panel(
     { title: "Health" },
     status === undefined
       ? null
@@ -218,8 +217,7 @@ const NewPanel = ({
   readonly session: Session
   readonly totals: Overview | undefined
 }): VNode<any> =>
-  h(
-    Panel,
+  panel(
     { title: "New" },
     totals === undefined
       ? null
@@ -253,8 +251,7 @@ const Breakdown = ({ asset, of }: { readonly asset: string; readonly of: Pulse }
   const byState = states.filter(([, value]) => value > 0)
   if (byState.length < 2 && bars.every(({ rows }) => rows.length < 2)) return null
   const span = { from: of.from, to: of.to, asset }
-  return h(
-    Panel,
+  return panel(
     { title: "Breakdown" },
     h(Bars, {
       title: "By state",
@@ -314,8 +311,7 @@ export const OverviewView = ({ session }: { readonly session: Session }): VNode<
   const operating = status.state === "ready" ? status.body : undefined
   return tag(
     "div.grid",
-    h(
-      Panel,
+    panel(
       {
         title: "Money",
         wide: true,

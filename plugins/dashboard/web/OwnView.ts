@@ -7,7 +7,7 @@ import { states } from "./filters.ts"
 import { amount, count } from "./format.ts"
 import { bareUrl } from "./listings.ts"
 import { type Explained, ListingsShown, Observations } from "./ListingView.ts"
-import { Figures, Moment, Notice, Panel, SaveCsv, SettlementState, Shown, written } from "./parts.ts"
+import { Figures, Moment, Notice, panel, SaveCsv, SettlementState, Shown, written } from "./parts.ts"
 import { amend, usePlace } from "./place.ts"
 import { Amount, Table } from "./Table.ts"
 import { Reason } from "./reasons.ts"
@@ -91,8 +91,7 @@ const OwnSales = (): VNode<any> => {
     choices: states,
     change: (to) => amend({ status: to, sales: "" })
   })
-  return h(
-    Panel,
+  return panel(
     {
       title: "Your sales",
       wide: true,
@@ -113,8 +112,7 @@ const OwnListings = (): VNode<any> => {
   const { query } = usePlace()
   const offset = offsetOf(query, "observed")
   const path = `/catalog/v1/account?limit=${pageSize}&offset=${offset}`
-  return h(
-    Panel,
+  return panel(
     { title: "Your listings", wide: true, actions: h(SaveCsv, { name: "observations", path }) },
     h(Shown<Explained & Listed<Explained["items"][number]>>, {
       asked: useAsked<Explained & Listed<Explained["items"][number]>>(path, 10_000),

@@ -7,7 +7,7 @@ import { FilterBar } from "./FilterBar.ts"
 import { amountIssue, assetChoices } from "./filters.ts"
 import { amount, atomic, count, percent, roundedAmount } from "./format.ts"
 import { windows } from "./OverviewView.ts"
-import { Exactly, Figures, Moment, Panel, Shown } from "./parts.ts"
+import { Exactly, Figures, Moment, panel, Shown } from "./parts.ts"
 import { type Place, usePlace } from "./place.ts"
 import type { About, Leader, Leaderboard, Overview } from "./reports.ts"
 import { Amount, type Column } from "./Table.ts"
@@ -125,8 +125,7 @@ export const ParticipantsView = (): VNode<any> => {
   const overview = useAsked<Overview>(`/analytics/v1/overview?${new URLSearchParams({ days })}`, 15_000)
   return tag(
     "div.grid",
-    h(
-      Panel,
+    panel(
       { title: "Organic share", wide: true, isPage: true },
       h(FilterBar, {
         query: place.query,

@@ -8,7 +8,7 @@ import { Confirmed } from "./Confirmed.ts"
 import { type Decision, Decisions, stageText } from "./decisions.ts"
 import { address, amount, count, percent } from "./format.ts"
 import { nameOf } from "./listings.ts"
-import { type Child, Figures, Moment, Panel, Shown, State, written } from "./parts.ts"
+import { type Child, Figures, Moment, panel, Shown, State, written } from "./parts.ts"
 import { type ListingId, listingQuery, publicPageOf } from "./place.ts"
 import { priceOf } from "./prices.ts"
 import { reasonText } from "./reasons.ts"
@@ -195,8 +195,7 @@ const Part = <Row>(props: {
 }): VNode<any> | null =>
   props.rows.length === 0
     ? null
-    : h(
-        Panel,
+    : panel(
         { title: props.title, wide: true },
         h(Table<Row>, {
           label: props.title,
@@ -250,8 +249,8 @@ export const ResourceView = (props: { readonly id: string; readonly mayMove: boo
       tag(
         "div.grid",
         h(Head, { of, actions: h(Moves, { of, mayMove: props.mayMove, done: () => readAgain(read + 1) }) }),
-        h(Panel, { title: "Use" }, h(Shown<ResourceUse>, { asked: use, show: (used) => h(UseTable, { of: used }) })),
-        h(Panel, { title: "Decisions" }, h(Decisions, { items: of.decisions })),
+        panel({ title: "Use" }, h(Shown<ResourceUse>, { asked: use, show: (used) => h(UseTable, { of: used }) })),
+        panel({ title: "Decisions" }, h(Decisions, { items: of.decisions })),
         h(Part<Option>, {
           title: "Prices",
           rows: of.payment_options,

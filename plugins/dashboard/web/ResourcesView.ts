@@ -5,7 +5,7 @@ import { CursorList } from "./CursorList.ts"
 import { type Choosing, FilterBar } from "./FilterBar.ts"
 import { address, count } from "./format.ts"
 import { bareUrl, grades } from "./listings.ts"
-import { Moment, Panel, SaveCsv, Shown, State, written } from "./parts.ts"
+import { Moment, panel, SaveCsv, Shown, State, written } from "./parts.ts"
 import { amend, pageOf, usePlace } from "./place.ts"
 import { reasonText } from "./reasons.ts"
 import type { Cataloged, Listed, Rejected } from "./reports.ts"
@@ -104,8 +104,7 @@ const Rejections = ({ query }: { readonly query: URLSearchParams }): VNode<any> 
   const offset = Math.max(0, Math.trunc(Number(query.get("rejected") ?? 0)) || 0)
   const go = (to: number) => amend({ rejected: to === 0 ? "" : String(to) })
   const path = `/analytics/v1/rejections?limit=${pageSize}&offset=${offset}`
-  return h(
-    Panel,
+  return panel(
     { title: "Rejected declarations", wide: true, actions: h(SaveCsv, { name: "rejected declarations", path }) },
     h(Shown<Listed<Rejected>>, {
       asked: useAsked<Listed<Rejected>>(path, 30_000),

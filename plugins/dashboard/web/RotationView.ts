@@ -7,7 +7,7 @@ import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { counted } from "./format.ts"
 import type { Rotations } from "./reports.ts"
-import { Panel, Shown } from "./parts.ts"
+import { panel, Shown } from "./parts.ts"
 import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
@@ -69,8 +69,7 @@ export const RotationView = (props: {
 }): VNode<any> => {
   const [own, readAgain] = useState(0)
   const asked = useAsked<Rotations>(`/dashboard/v1/rotations?refresh=${props.refresh}.${own}`)
-  return h(
-    Panel,
+  return panel(
     {
       title: "Signing keys",
       wide: true,

@@ -3,7 +3,7 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { searchedFor } from "./identifiers.ts"
-import { LinkState, Moment, Panel, SettlementState } from "./parts.ts"
+import { LinkState, Moment, panel, SettlementState } from "./parts.ts"
 import { amend, usePlace, useTyped } from "./place.ts"
 import { Amount, Table } from "./Table.ts"
 import type { AssetShown } from "./prices.ts"
@@ -39,8 +39,7 @@ const saleAmount = ({ amount, asset }: Sale, assets: ReadonlyArray<AssetShown>) 
 
 export const SalesView = ({ assets }: { readonly assets: ReadonlyArray<AssetShown> }): VNode<any> => {
   const { link, sales } = useSales()
-  return h(
-    Panel,
+  return panel(
     { title: "Sales of this key", wide: true, actions: h(LinkState, { link }) },
     h(Table<Sale>, {
       label: "Sales",
@@ -73,8 +72,7 @@ export const AccountView = (): VNode<any> => {
   const [typed, type] = useTyped(account)
   return tag(
     "div.stack.wide-grid",
-    h(
-      Panel,
+    panel(
       { title: "Payments to an account", wide: true },
       h(
         "form",

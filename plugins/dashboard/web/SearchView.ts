@@ -4,7 +4,7 @@ import { h, type VNode } from "preact"
 import { useAsked } from "./ask.ts"
 import { type Choices, FilterBar } from "./FilterBar.ts"
 import { count, counted, percent } from "./format.ts"
-import { Figures, Moment, Panel, SaveCsv, Shown, State, written } from "./parts.ts"
+import { Figures, Moment, panel, SaveCsv, Shown, State, written } from "./parts.ts"
 import { usePlace } from "./place.ts"
 import { Table } from "./Table.ts"
 import type { Conversion, Listed, Missed, SearchStatus as Status } from "./reports.ts"
@@ -122,14 +122,12 @@ export const SearchView = ({ mayOperate }: { readonly mayOperate: boolean }): VN
   const missed = `/analytics/v1/search/missed?${new URLSearchParams({ hours })}`
   return tag(
     "div.grid",
-    h(
-      Panel,
+    panel(
       { title: "Searches and payments", wide: true },
       h(FilterBar, { query, choices: [{ name: "hours", label: "Time", choices: spans }] }),
       h(Shown<Conversion>, { asked: conversion, show: (of) => h(ConversionFigures, { of }) })
     ),
-    h(
-      Panel,
+    panel(
       {
         title: "Searches without a result",
         wide: true,
@@ -137,13 +135,11 @@ export const SearchView = ({ mayOperate }: { readonly mayOperate: boolean }): VN
       },
       mayOperate ? h(MissedTable, { path: missed }) : tag("p.quiet", "Sign in as an operator to see these queries.")
     ),
-    h(
-      Panel,
+    panel(
       { title: "Indexes", wide: true },
       h(Shown<Status>, { asked: status, show: (of) => h(StatusFigures, { of }) })
     ),
-    h(
-      Panel,
+    panel(
       {
         title: "Builds of the model's vectors",
         wide: true,

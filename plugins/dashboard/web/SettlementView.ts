@@ -5,7 +5,7 @@ import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { address, amount, type Denomination, seconds, stroops } from "./format.ts"
-import { type Child, type Figure, Figures, Moment, Notice, Panel, SettlementState, Shown, written } from "./parts.ts"
+import { type Child, type Figure, Figures, Moment, Notice, panel, SettlementState, Shown, written } from "./parts.ts"
 import { Reason, reasonText } from "./reasons.ts"
 import type { Life, Settlement } from "./reports.ts"
 import { Table } from "./Table.ts"
@@ -209,8 +209,7 @@ const Hash = ({ of }: { readonly of: string }): VNode<any> =>
   tag("div", tag("span.note", "Transaction"), h(Thing, { kind: "settlement", id: of, whole: true }))
 
 const unknown = (more?: string): VNode<any> =>
-  h(
-    Panel,
+  panel(
     { title: "Unknown settlement", wide: true },
     tag("p", "No settlement of this facilitator has this id or hash. Check that it is whole, or find its payer."),
     more === undefined ? null : tag("p.quiet", more)
@@ -266,14 +265,13 @@ export const SettlementView = (props: { readonly id: string; readonly mayMove: b
           h(Parties, { of }),
           isOpen(of) ? h(GiveUp, { of, mayMove: props.mayMove, done: () => readAgain(again + 1) }) : null
         ),
-        h(
-          Panel,
+        panel(
           { title: "Timeline", wide: true },
           h(TimelineStrip, { marks: marksOf(of) }),
           tag("h3", "Steps"),
           h(Steps, { of })
         ),
-        h(Panel, { title: "Attempts", wide: true }, h(Attempts, { of }))
+        panel({ title: "Attempts", wide: true }, h(Attempts, { of }))
       )
   })
 }

@@ -17,7 +17,7 @@ import {
   Figures,
   Moment,
   Notice,
-  Panel,
+  panel,
   SaveCsv,
   SettlementState,
   Shown,
@@ -306,8 +306,8 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
   return h(Shown<FacilitatorStatus>, {
     asked,
     show: (of) => {
-      const open = h(Panel, { title: "Pending and unresolved", wide: true }, h(WithoutEndTable, { of }))
-      const parts = h(Panel, { title: "Plugins and actors", wide: true }, h(Parts, { of }))
+      const open = panel({ title: "Pending and unresolved", wide: true }, h(WithoutEndTable, { of }))
+      const parts = panel({ title: "Plugins and actors", wide: true }, h(Parts, { of }))
       return tag(
         "div.grid",
         mayMove
@@ -323,8 +323,7 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
         // Problems come first.
         isAllWell(of) ? null : parts,
         of.without_end.length === 0 ? null : open,
-        h(
-          Panel,
+        panel(
           {
             title: "Current status",
             wide: true,
@@ -333,8 +332,7 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
           h(StatusFigures, { of })
         ),
         of.without_end.length === 0 ? open : null,
-        h(
-          Panel,
+        panel(
           {
             title: "Channel accounts",
             wide: true,
@@ -342,15 +340,14 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
           },
           h(Channels, { of })
         ),
-        h(Panel, { title: "Fees by caller today", wide: true }, h(BudgetTable, { of })),
-        h(Panel, { title: "Limits", wide: true }, h(LimitsPanel, { of, mayMove, done })),
-        h(Panel, { title: "Books by month", wide: true }, h(BooksPanel, {})),
+        panel({ title: "Fees by caller today", wide: true }, h(BudgetTable, { of })),
+        panel({ title: "Limits", wide: true }, h(LimitsPanel, { of, mayMove, done })),
+        panel({ title: "Books by month", wide: true }, h(BooksPanel, {})),
         h(BatchView, {}),
         h(WaitingDeliveries, {}),
         h(RotationView, { mayMove, refresh: read, done }),
         isAllWell(of) ? parts : null,
-        h(
-          Panel,
+        panel(
           {
             title: "Operator actions",
             wide: true,

@@ -6,7 +6,7 @@ import { Meter } from "./Bars.ts"
 import { CursorList } from "./CursorList.ts"
 import { amount, count, counted, percent, stroops } from "./format.ts"
 import { bareUrl } from "./listings.ts"
-import { type Child, Figures, Moment, Panel, Shown, State, written } from "./parts.ts"
+import { type Child, Figures, Moment, panel, Shown, State, written } from "./parts.ts"
 import { hrefOf, payeePageOf, usePlace } from "./place.ts"
 import type { Cataloged, Counterparty, FacilitatorStatus, Listed, Participant, Pulse, Selling } from "./reports.ts"
 import { listingColumns } from "./ResourcesView.ts"
@@ -27,8 +27,7 @@ const Side = (props: { readonly id: string; readonly role: "buyer" | "seller" })
   const asked = useAsked<Participant>(path, 15_000)
   const others = useAsked<Listed<Counterparty>>(`${path}/counterparties?limit=5`, 30_000)
   if (asked.state === "failed" && asked.status === 404) return null
-  return h(
-    Panel,
+  return panel(
     { title: isBuyer ? "As payer" : "As recipient" },
     h(Shown<Participant>, {
       asked,
@@ -80,8 +79,7 @@ const Selling = ({ id }: { readonly id: string }): VNode<any> | null => {
   const asked = useAsked<Selling>(`/analytics/v1/sellers/${encodeURIComponent(id)}/resources`, 30_000)
   if (asked.state !== "ready" || asked.body.resources.length === 0) return null
   const { organic, over, resources, settled } = asked.body
-  return h(
-    Panel,
+  return panel(
     { title: "Resources sold", wide: true },
     h(Table<Selling["resources"][number]>, {
       label: "Resources sold",
@@ -139,8 +137,7 @@ const AssetPulse = ({ id }: { readonly id: string }): VNode<any> => {
     ...(from === undefined ? {} : { from }),
     ...(to === undefined ? {} : { to })
   })
-  return h(
-    Panel,
+  return panel(
     { title: "Volume", wide: true },
     h(Shown<Pulse>, {
       asked: useAsked<Pulse>(`/analytics/v1/pulse?${asked}`, 15_000),
@@ -226,8 +223,7 @@ export const KeyView = ({ id, mayOperate }: { readonly id: string; readonly mayO
     fees === undefined
       ? null
       : id === "anonymous"
-        ? h(
-            Panel,
+        ? panel(
             { title: "Limits today", wide: true },
             tag(
               "p.quiet",
@@ -236,8 +232,7 @@ export const KeyView = ({ id, mayOperate }: { readonly id: string; readonly mayO
               " has the fees of each."
             )
           )
-        : h(
-            Panel,
+        : panel(
             { title: "Limits today", wide: true },
             h(Meter, {
               label: "Sponsored fees",

@@ -3,7 +3,7 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { sentenceOf } from "./ask.ts"
-import { Panel } from "./parts.ts"
+import { panel } from "./parts.ts"
 import { reasonText } from "./reasons.ts"
 import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
@@ -128,8 +128,7 @@ export const TryView = (): VNode<any> => {
       change({ busy: false, steps: [...steps], error: why })
     }
   }
-  return h(
-    Panel,
+  return panel(
     {
       title: "Try it",
       wide: true,

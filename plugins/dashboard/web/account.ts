@@ -3,7 +3,7 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { ask, post, useAsked } from "./ask.ts"
-import { Moment, Notice, Panel } from "./parts.ts"
+import { Moment, Notice, panel } from "./parts.ts"
 import { payeePageOf } from "./place.ts"
 import type { AccountChallenged, AccountShown } from "./reports.ts"
 import { tag } from "./tag.ts"
@@ -20,8 +20,7 @@ const signOut = (query: string) => async (): Promise<void> => {
 }
 
 export const AccountBar = ({ of }: { readonly of: AccountShown }): VNode<any> =>
-  h(
-    Panel,
+  panel(
     {
       title: "Signed in as an account",
       wide: true,
@@ -118,8 +117,7 @@ export const AccountSignIn = (): VNode<any> => {
     if (answer.state === "ready") location.reload()
     else change({ busy: false, of, error: answer.words })
   }
-  return h(
-    Panel,
+  return panel(
     { title: "Sign in with your account" },
     tag("p.quiet", "The account that buyers pay shows its own sales and listings. No key is needed."),
     error === undefined ? null : h(Notice, { kind: "error" }, error),

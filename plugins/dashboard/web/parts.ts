@@ -17,14 +17,16 @@ const breakable = (url: string): ReadonlyArray<Child> =>
 export const written = (text: string): VNode<any> =>
   tag("bdi.written", /^https?:[/]{2}/.test(text) ? breakable(text) : text)
 
-export const Panel = (props: {
+interface PanelProps {
   readonly title: string
   readonly actions?: Child
   readonly wide?: boolean
   /** The page's title already names the panel, so the panel's title is for screen readers only. */
   readonly isPage?: boolean
   readonly children?: Child
-}): VNode<any> => {
+}
+
+const Panel = (props: PanelProps): VNode<any> => {
   const { actions, isPage, title, wide } = props
   const id = useId()
   return h(
@@ -39,6 +41,9 @@ export const Panel = (props: {
     props.children
   )
 }
+
+export const panel = (props: Omit<PanelProps, "children">, ...children: ReadonlyArray<Child>): VNode<any> =>
+  h(Panel, props, ...children)
 
 /** A rounded figure, with the exact figure as its title. */
 export const Exactly = (props: { readonly shown: string; readonly exact: string }): VNode<any> =>

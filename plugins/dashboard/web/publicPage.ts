@@ -7,7 +7,7 @@ import { useAsked } from "./ask.ts"
 import { Find } from "./Find.ts"
 import { address, count, percent, tabTitle } from "./format.ts"
 import { nameOf } from "./listings.ts"
-import { Bar, type Child, draw, Figures, Foot, Moment, Panel, Shown, State, written } from "./parts.ts"
+import { Bar, type Child, draw, Figures, Foot, Moment, panel, Shown, State, written } from "./parts.ts"
 import { payeePageOf, publicPageOf } from "./place.ts"
 import { Prices } from "./PriceHistory.ts"
 import { priceOf } from "./prices.ts"
@@ -27,8 +27,7 @@ const badgePath = (kind: string, { accepts, resource }: Listing): string =>
   `/badge/${kind}.svg?${new URLSearchParams({ url: resource, payTo: accepts[0]?.payTo ?? "" })}`
 
 const Badges = ({ of }: { readonly of: Listing }): VNode<any> =>
-  h(
-    Panel,
+  panel(
     { title: "Badges" },
     tag(
       "p.quiet",
@@ -74,8 +73,7 @@ const ResourceShown = (props: { readonly of: Listing; readonly query: URLSearchP
       of.accepts.slice(0, 4).map((terms, index) => h(Price, { key: index, terms, facts })),
       of.tags === undefined || of.tags.length === 0 ? null : tag("div.row.quiet", of.tags.map(written))
     ),
-    h(
-      Panel,
+    panel(
       { title: "Evidence" },
       h(Figures, {
         items: [
@@ -99,8 +97,7 @@ const ResourceShown = (props: { readonly of: Listing; readonly query: URLSearchP
       })
     ),
     h(Badges, { of }),
-    h(
-      Panel,
+    panel(
       { title: "Price history", wide: true },
       h(Shown<ListingHistory>, { asked: history, show: (body) => h(Prices, { of: body, assets: facts?.assets ?? [] }) })
     )
@@ -157,8 +154,7 @@ const PayeePage = ({ account }: { readonly account: string }): VNode<any> => {
         { class: "panel wide hero", "aria-label": "Account" },
         h(Thing, { kind: "account", id: account, whole: true })
       ),
-      h(
-        Panel,
+      panel(
         { title: "Resources for sale", wide: true },
         h(Shown<{ readonly items: ReadonlyArray<Listing> }>, {
           asked,

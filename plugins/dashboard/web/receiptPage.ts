@@ -8,7 +8,7 @@ import { checkAge, checkKept, issuerOf, openDelivery, outcomeOf, readKept } from
 import { ask, useAsked } from "./ask.ts"
 import { Find } from "./Find.ts"
 import { count, stroops } from "./format.ts"
-import { Bar, type Child, draw, Foot, Moment, Notice, Panel, written } from "./parts.ts"
+import { Bar, type Child, draw, Foot, Moment, Notice, panel, written } from "./parts.ts"
 import { useSession } from "./session.ts"
 import { tag } from "./tag.ts"
 
@@ -126,8 +126,7 @@ const shownClaim = (name: string, value: Claim): Child => {
 }
 
 const Claims = ({ verdict: { checks, claims, outcome } }: { readonly verdict: Verdict }): VNode<any> =>
-  h(
-    Panel,
+  panel(
     { title: "What it shows", wide: true },
     h(
       "p",
@@ -198,8 +197,7 @@ const Form = (props: { readonly onCheck: (pasted: Pasted) => void; readonly isBu
   }
   const field = (name: keyof Pasted, label: string, rows: number) =>
     h(Field, { label, rows, value: pasted[name], onText: setting(name) })
-  return h(
-    Panel,
+  return panel(
     { title: "Check a receipt", wide: true },
     tag(
       "p.quiet",

@@ -7,7 +7,7 @@ import { AccountBar, AccountSignIn, useAccount } from "./account.ts"
 import { Find } from "./Find.ts"
 import { ListingView } from "./ListingView.ts"
 import { OwnView } from "./OwnView.ts"
-import { Bar, draw, Foot, Panel } from "./parts.ts"
+import { Bar, draw, Foot, panel } from "./parts.ts"
 import type { AccountShown } from "./reports.ts"
 import { AccountView, SalesView } from "./SalesView.ts"
 import { type Session, SignIn, useSession, SignedInAs } from "./session.ts"
@@ -16,8 +16,7 @@ import { tag } from "./tag.ts"
 
 /** Instructions for sellers, shown above the sales. */
 const HowTo = (): VNode<any> =>
-  h(
-    Panel,
+  panel(
     { title: "How to sell", wide: true },
     tag(
       "ol.steps",

@@ -3,7 +3,7 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { ask, post, useAsked } from "./ask.ts"
-import { Notice, Panel } from "./parts.ts"
+import { Notice, panel } from "./parts.ts"
 import type { Session } from "./reports.ts"
 import { tag } from "./tag.ts"
 
@@ -38,8 +38,7 @@ export const SignIn = (props: { readonly why: string }): VNode<any> => {
     if (answer.state === "ready") location.reload()
     else change({ busy: false, error: answer.status === 401 ? "This key is not listed here." : answer.words })
   }
-  return h(
-    Panel,
+  return panel(
     { title: "Sign in with a key" },
     tag("p.quiet", props.why),
     state.error === undefined ? null : h(Notice, { kind: "error" }, state.error),

@@ -7,7 +7,7 @@ import { decimal, duration } from "./format.ts"
 import type { About } from "./reports.ts"
 import { useSession } from "./session.ts"
 import { TryView } from "./TryView.ts"
-import { Bar, draw, Figures, Foot, Panel, Shown, State } from "./parts.ts"
+import { Bar, draw, Figures, Foot, panel, Shown, State } from "./parts.ts"
 import { tag } from "./tag.ts"
 
 interface Ready {
@@ -43,8 +43,7 @@ const Taken = ({ about }: { readonly about: About }): VNode<any> =>
 
 const Health = (): VNode<any> => {
   const asked = useAsked<Ready>("/health/ready", 3_000)
-  return h(
-    Panel,
+  return panel(
     { title: "Health" },
     h(Shown<Ready>, {
       asked,
@@ -100,8 +99,7 @@ const Page = (): VNode<any> => {
           ? h(TryView, {})
           : null,
         h(CatalogView, { assets: about.state === "ready" ? about.body.assets : [] }),
-        h(
-          Panel,
+        panel(
           { title: "Accepted payments" },
           h(Shown<About>, { asked: about, show: (body) => h(Taken, { about: body }) })
         ),
