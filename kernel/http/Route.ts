@@ -20,6 +20,17 @@ type Undocumented = Place & { readonly id?: undefined }
 /** A route of the interface, in the document's form. */
 export type Documented = Place & Omit<RouteDescription, "method" | "path" | "tag">
 
+/** The beginning of a declaration: method, path and id. */
+export const at = <
+  const Method extends Place["method"],
+  const Path extends HttpRouter.PathInput,
+  const Id extends string
+>(
+  method: Method,
+  path: Path,
+  id: Id
+) => ({ method, path, id })
+
 export interface Route {
   readonly declared: Documented | Undocumented
   readonly mounted: HttpRouter.Route

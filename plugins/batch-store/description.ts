@@ -1,7 +1,7 @@
 // Declares the routes of the channel store, with the Schemas of `ChannelWire.ts`.
 import { Schema } from "effect"
 import { parameter } from "../../kernel/http/readQuery.ts"
-import { type Documented, errors, type RouteGroup } from "../../kernel/http/Route.ts"
+import { at, type Documented, errors, type RouteGroup } from "../../kernel/http/Route.ts"
 import { ChannelReport } from "./channelReport.ts"
 import {
   AuthorizerAnswer,
@@ -111,9 +111,7 @@ const narrowed = (pattern: RegExp, description: string) =>
   Schema.optionalKey(parameter({ pattern, expected: description }, description))
 
 export const report = {
-  method: "GET",
-  path: "/batch/v1/operator/channels",
-  id: "reportChannels",
+  ...at("GET", "/batch/v1/operator/channels", "reportChannels"),
   summary: "The channels of this facilitator: held, charged and claimed amounts, and when a withdrawal ends.",
   callers: "operators",
   cost: { cpuMillis: 50, bytesOut: 1_048_576, statements: 3 },

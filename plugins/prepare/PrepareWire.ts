@@ -1,6 +1,6 @@
 // The body and the answer of `POST /prepare`, as Schemas, and the route's declaration.
 import { Schema } from "effect"
-import { type Documented, errors } from "../../kernel/http/Route.ts"
+import { at, type Documented, errors } from "../../kernel/http/Route.ts"
 import { anything, text, time, units, whole } from "../../kernel/http/wireSchema.ts"
 
 const PrepareRequest = Schema.Struct({
@@ -68,9 +68,7 @@ export const PrepareAnswer = Schema.Struct({
 
 /** The route without its rule for callers. */
 export const prepareRoute = {
-  method: "POST",
-  path: "/prepare",
-  id: "prepare",
+  ...at("POST", "/prepare", "prepare"),
   summary:
     "Prepares the bytes that a payer signs for a seller's terms. Build the same bytes and compare before signing.",
   cost: { cpuMillis: 20, bytesOut: 16_384, statements: 4, rpcCalls: 6 },

@@ -3,7 +3,7 @@
 // the document.
 import { Schema } from "effect"
 import type { Described, RouteDescription } from "../../http/OpenApi.ts"
-import { type Documented, errors, type RouteGroup } from "../../http/Route.ts"
+import { at, type Documented, errors, type RouteGroup } from "../../http/Route.ts"
 import { text } from "../../http/wireSchema.ts"
 import { paymentRequest, SettleBody, SettlementsBody, SupportedBody, VerifyBody } from "./BodyWire.ts"
 
@@ -65,9 +65,7 @@ export const resumed = {
 }
 
 export const supportedRoute: Documented = {
-  method: "GET",
-  path: "/supported",
-  id: "supported",
+  ...at("GET", "/supported", "supported"),
   summary: "Supported schemes and networks, extensions, and signing accounts.",
   callers: "keyed",
   cost: { cpuMillis: 5, bytesOut: 32_768 },
@@ -78,9 +76,7 @@ export const supportedRoute: Documented = {
 }
 
 export const reasonsRoute: Documented = {
-  method: "GET",
-  path: "/reasons",
-  id: "reasons",
+  ...at("GET", "/reasons", "reasons"),
   summary: "Every reason for refused payments and unlisted resources: its HTTP status, a sentence and a remedy.",
   callers: "public",
   cost: { cpuMillis: 10, bytesOut: 98_304 },
@@ -103,9 +99,7 @@ export const reasonsRoute: Documented = {
 }
 
 export const settlementsRoute: Documented = {
-  method: "GET",
-  path: "/settlements",
-  id: "settlements",
+  ...at("GET", "/settlements", "settlements"),
   summary: "The durable state of settlements of the calling principal.",
   callers: "keyed",
   cost: { cpuMillis: 5, bytesOut: 65_536, statements: 2 },
@@ -125,9 +119,7 @@ export const settlementsRoute: Documented = {
 }
 
 export const eventsRoute: Documented = {
-  method: "GET",
-  path: "/settlements/events",
-  id: "settlementEvents",
+  ...at("GET", "/settlements/events", "settlementEvents"),
   summary: "The calling principal's settlements as server-sent events, starting at a cursor.",
   callers: "keyed",
   cost: { cpuMillis: 10, bytesOut: 65_536, statements: 4 },
