@@ -18,7 +18,7 @@ export const remoteSigner = entry({
     default: "",
     doc: "The key: its name (Vault), id or ARN (AWS), cryptoKeyVersions resource (GCP); unused by an HTTPS signer."
   }),
-  key_version: integer({ default: 0, min: 0, max: 1_000_000, doc: "Vault: version of the key; 0 means the newest." }),
+  key_version: integer({ default: 0, min: 0, max: 1_000_000 }, "Vault: version of the key; 0 means the newest."),
   mount: text({ default: "transit", doc: "Vault: mount path of the engine." }),
   namespace: text({ default: "", doc: "Vault: the namespace." }),
   region: text({ default: "", doc: "AWS: the region." }),
