@@ -51,6 +51,14 @@ export const errors = (
 ): Readonly<Record<number, AnswerDescription>> =>
   Object.fromEntries(Object.entries(descriptions).map(([status, description]) => [status, { description, body }]))
 
+/** A route's answer when it succeeds, and its errors. */
+export const answers = (
+  description: string,
+  body: Schema.Constraint,
+  failures: Readonly<Record<number, string>>,
+  failureBody?: Schema.Constraint
+): Readonly<Record<number, AnswerDescription>> => ({ 200: { description, body }, ...errors(failures, failureBody) })
+
 /** The path in the document's spelling; `*` gets the name of the parameter that is missing in the path. */
 const documentPath = (path: string, inPath: Parameters | undefined): string => {
   const rest = Object.keys(inPath?.fields ?? {}).find((name) => !path.includes(`:${name}`))

@@ -1,7 +1,7 @@
 // Declares the catalog's routes with the Schemas of `AnswerWire.ts`.
 import { Schema } from "effect"
 import type { Parameters } from "../../kernel/http/OpenApi.ts"
-import { at, type Documented, errors as described, type RouteGroup } from "../../kernel/http/Route.ts"
+import { answers as answersOf, at, type Documented, type RouteGroup } from "../../kernel/http/Route.ts"
 import { text } from "../../kernel/http/wireSchema.ts"
 import {
   AccountExplanation,
@@ -29,10 +29,8 @@ export const reports: RouteGroup = {
   about: "The state of search and the payments it leads to, for operators."
 }
 
-const answers = (description: string, body: Schema.Constraint, errors: Readonly<Record<number, string>>) => ({
-  200: { description, body },
-  ...described(errors, DiscoveryError)
-})
+const answers = (description: string, body: Schema.Constraint, errors: Readonly<Record<number, string>>) =>
+  answersOf(description, body, errors, DiscoveryError)
 
 const open = { exposure: "public", callers: "public" } as const
 const cursor = { cursor: Schema.optionalKey(text("Cursor of the previous page; use it with the same filters.")) }

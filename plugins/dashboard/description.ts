@@ -1,7 +1,7 @@
 // Declarations of the dashboard's routes. Pages of other origins cannot read them, whatever the settings allow. Pages
 // and their files are not part of the API and are in `PageRoutes.ts`.
 import { Schema } from "effect"
-import { at, type Documented, errors, type RouteGroup } from "../../kernel/http/Route.ts"
+import { answers, at, type Documented, errors, type RouteGroup } from "../../kernel/http/Route.ts"
 import { parameter } from "../../kernel/http/readQuery.ts"
 import { text } from "../../kernel/http/wireSchema.ts"
 import { About } from "./AboutWire.ts"
@@ -24,6 +24,7 @@ export const group: RouteGroup = { tag: "dashboard", about: "Routes of the dashb
 const ofPages = { cors: "own", callers: "public" } as const
 const ofOperators = { cors: "own", callers: "operators" } as const
 
+const noDatabase = "The database is unavailable."
 const needed = "An operator's key or session is required; without operators' keys, a request from this machine."
 const foreign = "The request is not from a page of this origin."
 
@@ -49,15 +50,12 @@ export const accountSignIn: Documented = {
   ...ofPages,
   cost: { cpuMillis: 10, bytesOut: 4_096, statements: 6, rowsWritten: 4, rpcCalls: 2 },
   body: AccountAnswered,
-  answers: {
-    200: { description: "The session; the response sets its cookie.", body: AccountShown },
-    ...errors({
-      400: "Invalid answer.",
-      403: "Not ours, not for this host, network or account, ended or answered; or the host is not configured.",
-      429: "Rate limited.",
-      503: "The database is unavailable."
-    })
-  }
+  answers: answers("The session; the response sets its cookie.", AccountShown, {
+    400: "Invalid answer.",
+    403: "Not ours, not for this host, network or account, ended or answered; or the host is not configured.",
+    429: "Rate limited.",
+    503: noDatabase
+  })
 }
 
 export const accountShown: Documented = {
@@ -65,10 +63,7 @@ export const accountShown: Documented = {
   summary: "The account that this browser is signed in as.",
   ...ofPages,
   cost: { cpuMillis: 5, bytesOut: 4_096, statements: 2 },
-  answers: {
-    200: { description: "The session.", body: AccountShown },
-    ...errors({ 503: "The database is unavailable." })
-  }
+  answers: answers("The session.", AccountShown, { 503: noDatabase })
 }
 
 export const accountSignOut = {
@@ -79,10 +74,7 @@ export const accountSignOut = {
   query: Schema.Struct({
     everywhere: Schema.optionalKey(Schema.Literal("1").annotate({ description: "In every browser." }))
   }),
-  answers: {
-    200: { description: "No session.", body: AccountShown },
-    ...errors({ 403: foreign, 503: "The database is unavailable." })
-  }
+  answers: answers("No session.", AccountShown, { 403: foreign, 503: noDatabase })
 } satisfies Documented
 
 export const session: Documented = {
@@ -100,10 +92,12 @@ export const signIn: Documented = {
   ...ofPages,
   cost: { cpuMillis: 5, bytesOut: 4_096, statements: 2, rowsWritten: 3 },
   body: SessionAsked,
-  answers: {
-    200: { description: "The session; the response sets its cookie.", body: SessionOpened },
-    ...errors({ 400: "Invalid key.", 401: "The key is not listed here.", 403: foreign, 429: "Rate limited." })
-  }
+  answers: answers("The session; the response sets its cookie.", SessionOpened, {
+    400: "Invalid key.",
+    401: "The key is not listed here.",
+    403: foreign,
+    429: "Rate limited."
+  })
 }
 
 export const signOut: Documented = {
@@ -111,10 +105,10 @@ export const signOut: Documented = {
   summary: "Signs out: no copy of the session's cookie counts any more, on any replica.",
   ...ofPages,
   cost: { cpuMillis: 5, bytesOut: 4_096, statements: 2, rowsWritten: 2 },
-  answers: {
-    200: { description: "No session.", body: SessionClosed },
-    ...errors({ 403: foreign, 503: "The database is unavailable: this replica alone refuses the cookie." })
-  }
+  answers: answers("No session.", SessionClosed, {
+    403: foreign,
+    503: "The database is unavailable: this replica alone refuses the cookie."
+  })
 }
 
 export const about: Documented = {
@@ -130,10 +124,7 @@ export const books: Documented = {
   summary: "Totals of the last twelve calendar months (UTC) by key and asset; also as CSV.",
   ...ofOperators,
   cost: { cpuMillis: 20, bytesOut: 65_536, statements: 2 },
-  answers: {
-    200: { description: "The newest month first.", body: MonthTotals },
-    ...errors({ 401: needed, 503: "The database is unavailable." })
-  }
+  answers: answers("The newest month first.", MonthTotals, { 401: needed, 503: noDatabase })
 }
 
 export const statement = {
@@ -158,10 +149,10 @@ export const statement = {
       )
     )
   }),
-  answers: {
-    200: { description: "The lines.", body: Schema.Unknown },
-    ...errors({ 400: "`invalid_filter`: no month, or a parameter out of its form.", 401: needed })
-  }
+  answers: answers("The lines.", Schema.Unknown, {
+    400: "`invalid_filter`: no month, or a parameter out of its form.",
+    401: needed
+  })
 } satisfies Documented
 
 export const standing: Documented = {
@@ -169,10 +160,7 @@ export const standing: Documented = {
   summary: "Status: money in flight, settlement times, fees, channels, open settlements, plugins and actors.",
   ...ofOperators,
   cost: { cpuMillis: 10, bytesOut: 65_536, statements: 8 },
-  answers: {
-    200: { description: "The status.", body: FacilitatorStatus },
-    ...errors({ 401: needed, 503: "The database is unavailable." })
-  }
+  answers: answers("The status.", FacilitatorStatus, { 401: needed, 503: noDatabase })
 }
 
 export const life: Documented = {
@@ -181,10 +169,7 @@ export const life: Documented = {
   ...ofOperators,
   cost: { cpuMillis: 10, bytesOut: 16_384, statements: 4 },
   inPath: Schema.Struct({ id: text("Its id, or the hash of any of its transactions.") }),
-  answers: {
-    200: { description: "The timeline.", body: SettlementHistory },
-    ...errors({ 401: needed, 404: "Unknown settlement.", 503: "The database is unavailable." })
-  }
+  answers: answers("The timeline.", SettlementHistory, { 401: needed, 404: "Unknown settlement.", 503: noDatabase })
 }
 
 export const rotations: Documented = {
@@ -192,13 +177,10 @@ export const rotations: Documented = {
   summary: "Effects of rotating the sponsor's or the channels' keys: the sources are read, nothing changes.",
   ...ofOperators,
   cost: { cpuMillis: 10, bytesOut: 32_768, statements: 2 },
-  answers: {
-    200: { description: "Both plans.", body: Rotations },
-    ...errors({
-      401: needed,
-      409: "`rotation_unknown`: the sources or the ledger cannot be read; the message has the reason."
-    })
-  }
+  answers: answers("Both plans.", Rotations, {
+    401: needed,
+    409: "`rotation_unknown`: the sources or the ledger cannot be read; the message has the reason."
+  })
 }
 
 export const moves = {
@@ -211,10 +193,11 @@ export const moves = {
   }),
   ...ofOperators,
   cost: { cpuMillis: 10, bytesOut: 262_144, statements: 2 },
-  answers: {
-    200: { description: "A hundred at most; 10,000 as CSV.", body: OperatorActionsPage },
-    ...errors({ 400: "`move_refused`: no such id.", 401: needed, 503: "The database is unavailable." })
-  }
+  answers: answers("A hundred at most; 10,000 as CSV.", OperatorActionsPage, {
+    400: "`move_refused`: no such id.",
+    401: needed,
+    503: noDatabase
+  })
 } satisfies Documented
 
 export const move: Documented = {
@@ -223,14 +206,11 @@ export const move: Documented = {
   ...ofOperators,
   cost: { cpuMillis: 20, bytesOut: 4_096, statements: 12, rowsWritten: 8 },
   body: OperatorAction,
-  answers: {
-    200: { description: "Done.", body: Schema.Struct({ done: Schema.Boolean }) },
-    ...errors({
-      400: "Invalid action.",
-      401: "An operator's key or session is required.",
-      403: "No operator has a key.",
-      409: "The action is refused; the message has the reason.",
-      503: "The database is unavailable."
-    })
-  }
+  answers: answers("Done.", Schema.Struct({ done: Schema.Boolean }), {
+    400: "Invalid action.",
+    401: "An operator's key or session is required.",
+    403: "No operator has a key.",
+    409: "The action is refused; the message has the reason.",
+    503: noDatabase
+  })
 }

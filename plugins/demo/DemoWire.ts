@@ -1,6 +1,6 @@
 // The demonstration's responses, as Schemas, and its routes for /openapi.json.
 import { Schema } from "effect"
-import { at, type Documented, errors, type RouteGroup } from "../../kernel/http/Route.ts"
+import { answers, at, type Documented, type RouteGroup } from "../../kernel/http/Route.ts"
 import { anything, text, units } from "../../kernel/http/wireSchema.ts"
 
 const Terms = Schema.Struct({
@@ -66,8 +66,7 @@ export const paymentRoute: Documented = {
   summary: "Creates a buyer and a payment signed by it, in the form of /verify and /settle.",
   callers: "public",
   cost: { cpuMillis: 60, bytesOut: 8_192, statements: 2, rpcCalls: 8 },
-  answers: {
-    200: { description: "The payment, and its `buyer`.", body: DemoPayment },
-    ...errors({ 503: "Too many buyers are being created, or the ledger refuses." })
-  }
+  answers: answers("The payment, and its `buyer`.", DemoPayment, {
+    503: "Too many buyers are being created, or the ledger refuses."
+  })
 }

@@ -1,6 +1,6 @@
 // Declares the receipts routes with the Schemas of `ReceiptWire.ts`.
 import { Schema } from "effect"
-import { at, type Documented, errors as described, type RouteGroup } from "../../kernel/http/Route.ts"
+import { answers, at, type Documented, errors as described, type RouteGroup } from "../../kernel/http/Route.ts"
 import { anything, text } from "../../kernel/http/wireSchema.ts"
 import {
   ChallengeAnswered,
@@ -42,10 +42,12 @@ export const challenge = {
   callers: "public",
   cost: { cpuMillis: 10, bytesOut: 4_096, statements: 2, rpcCalls: 2 },
   body: ChallengeAsked,
-  answers: {
-    200: { description: "The challenge.", body: ChallengeMade },
-    ...errors({ 400: "No account.", 403: "The host is not configured.", ...common })
-  }
+  answers: answers(
+    "The challenge.",
+    ChallengeMade,
+    { 400: "No account.", 403: "The host is not configured.", ...common },
+    ReceiptError
+  )
 } satisfies Documented
 
 export const account = {
@@ -115,7 +117,7 @@ export const epochs = {
   summary: "The epochs of the log, and why each began.",
   ...open,
   cost: { cpuMillis: 5, bytesOut: 65_536, statements: 4 },
-  answers: { 200: { description: "Oldest first.", body: EpochsShown }, ...errors(common) }
+  answers: answers("Oldest first.", EpochsShown, common, ReceiptError)
 } satisfies Documented
 
 export const group: RouteGroup = {

@@ -7,7 +7,7 @@ import { Authentication } from "../../kernel/http/Authentication.ts"
 import { asksForCsv, listed } from "../../kernel/http/csv.ts"
 import { json, operatorRequired, temporarilyUnavailable } from "../../kernel/http/httpMiddleware.ts"
 import { formOf, parameter, queryOf, readQuery } from "../../kernel/http/readQuery.ts"
-import { addRoutes, at, type Documented, errors, route } from "../../kernel/http/Route.ts"
+import { addRoutes, answers, at, type Documented, route } from "../../kernel/http/Route.ts"
 import { type DeliveryFilter, type DeliveryPage, ListedDeliveries, listDeliveries } from "./deliveryList.ts"
 
 const pageDefault = 50
@@ -34,14 +34,11 @@ const deliveries = {
     limit: narrowed(/^[1-9][0-9]{0,4}$/u, `Clamped to ${pageMax}; default ${pageDefault}.`),
     cursor: narrowed(/^[1-9][0-9]{0,17}$/u, "Cursor of the previous page.")
   }),
-  answers: {
-    200: { description: "A page.", body: ListedDeliveries },
-    ...errors({
-      400: "`invalid_parameter`, with a sentence for each issue.",
-      401: "An operator's key or session is required.",
-      503: "The database is unavailable."
-    })
-  }
+  answers: answers("A page.", ListedDeliveries, {
+    400: "`invalid_parameter`, with a sentence for each issue.",
+    401: "An operator's key or session is required.",
+    503: "The database is unavailable."
+  })
 } satisfies Documented
 const { fields } = deliveries.query
 const names = Object.keys(fields) as ReadonlyArray<keyof typeof fields>
