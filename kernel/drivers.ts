@@ -178,7 +178,6 @@ const journal = define({
   layer: Layer.merge(Facts.layer, Layer.effectDiscard(nameDatabaseAddress))
 })
 
-/** The RPC endpoints, and the timeout of a call. */
 const endpoints = Effect.gen(function* () {
   const { passphrase, rpcHeaders, rpcUrls } = yield* Network
   const { rpcTimeout } = yield* Limits

@@ -23,7 +23,6 @@ export const embeddedFolder = ({ tree }: Pick<Profile, "tree">, stateFolder: str
   return typeof named === "string" && named !== "" ? resolve(stateFolder, named) : undefined
 }
 
-/** True if a profile configures a database. */
 export const namesDatabase = (profile: Pick<Profile, "secret" | "tree">): boolean =>
   Option.isSome(profile.secret("DATABASE_URL")) || embeddedFolder(profile, "") !== undefined
 

@@ -23,7 +23,6 @@ export const osUser = (): string => {
   }
 }
 
-/** The value of `--name value` or `--name=value`. */
 const flagIn = (words: ReadonlyArray<string>, name: string): string | undefined => {
   const at = words.findIndex((word) => word === `--${name}` || word.startsWith(`--${name}=`))
   const word = words[at]

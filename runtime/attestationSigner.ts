@@ -25,7 +25,6 @@ export interface KeptAttestation {
 /** The lower-case address of an uncompressed public key without its first byte. */
 const addressOf = (point: Uint8Array): string => `0x${Buffer.from(keccak_256(point).subarray(12)).toString("hex")}`
 
-/** The address of a key of a DID document. */
 export const addressOfKey = ({ x = "", y = "" }: { readonly x?: string; readonly y?: string }): string =>
   addressOf(Buffer.concat([Buffer.from(x, "base64url"), Buffer.from(y, "base64url")]))
 

@@ -40,7 +40,6 @@ import { addLeaf, emptyTree, rootOf, sha, type TreeState } from "./logTree.ts"
 
 /** An outcome recorded this long ago must be in the log. */
 const dueMillis = 10_000
-/** Leaves in a page. */
 const pageMax = 2_000
 /** Maximum findings; a report of more does not help anyone. */
 const findingsMax = 10_000

@@ -12,7 +12,6 @@ export type Reached =
       readonly transport: "stdio"
       readonly command: string
       readonly args: ReadonlyArray<string>
-      /** Variables with secrets. */
       readonly secrets: ReadonlyArray<string>
       /** Other variables, with their values: paths of secret files. */
       readonly environment: Readonly<Record<string, string>>

@@ -243,7 +243,6 @@ interface WalkedEpoch {
   readonly times: ReadonlyMap<number, number>
 }
 
-/** Compares an epoch's checkpoints with the roots. */
 export const compareCheckpoints = Effect.fnUntraced(function* (
   { epoch, fork, size }: EpochRow,
   { newestAt, roots, times }: WalkedEpoch,

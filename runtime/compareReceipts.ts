@@ -18,7 +18,6 @@ export interface LeafRow {
   readonly erased: boolean
 }
 
-/** A leaf with its record. */
 export interface OpenedLeaf {
   readonly row: LeafRow
   readonly record: LoggedOutcome & Values

@@ -19,7 +19,6 @@ export interface FetchOptions {
 
 interface StoredPayment {
   readonly transaction: string
-  /** The stored receipt. */
   readonly receipt?: string | undefined
 }
 

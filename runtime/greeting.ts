@@ -10,7 +10,6 @@ import { jsonLine } from "./logging.ts"
 interface GreetingOptions {
   /** None without a listener. */
   readonly address: { readonly host: string; readonly port: number } | undefined
-  /** Name of the profile. */
   readonly profile: string
   readonly stateFolder: string
   /** Lines for people, or one JSON object. */

@@ -177,10 +177,7 @@ export const planReset = Effect.fnUntraced(function* (folder: string) {
     (name) => name !== keptActsFile
   )
   if (entries.length > 0 && !entries.includes(MARK)) {
-    const older = entries.includes("sponsor.seed") && entries.includes("database")
-    const hint = older
-      ? "it seems to be the state of version 0.1: start this version over it once, which marks it, or delete it"
-      : "name the folder that `start` was given with --state DIR"
+    const hint = "name the folder that `start` was given with --state DIR"
     return yield* refuse(`${folder} does not carry Tollkeeper's mark (${MARK}), so nothing was deleted; ${hint}`)
   }
   const running = [...instancesOf(folder).map(describeInstance), ...holdersOf(folder)]

@@ -50,7 +50,6 @@ export interface VerifyOptions {
 interface VerifyReport {
   readonly issuer: string
   readonly claims: Readonly<Record<string, string | number>>
-  /** The checks that passed, as text. */
   readonly checks: ReadonlyArray<string>
   /** COMPLETE, UNLINKED, PAYMENT_ONLY, DELIVERY_ONLY, MISMATCH or NOT_FOUND. */
   readonly outcome: string

@@ -29,7 +29,6 @@ export interface AccountChallenge {
   readonly expiresAt: Date
 }
 
-/** An answer, as sent. */
 export interface AccountAnswer {
   readonly purpose: Purpose
   /** The Host header of the browser's request, in lower case. */

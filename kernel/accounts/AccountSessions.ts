@@ -27,7 +27,6 @@ type SignInAnswer = Omit<AccountAnswer, "purpose">
 type Request = HttpServerRequest.HttpServerRequest
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
-/** Lifetime of a session. */
 const hoursMax = 12
 const leftMillisMax = hoursMax * 3_600_000 + clockSecondsMax * 1_000
 /**

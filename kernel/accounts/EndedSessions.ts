@@ -14,7 +14,6 @@ import { endedName, Sessions } from "../http/Sessions.ts"
 
 /** Poll interval for a replica that does not receive the notifications of others. */
 const pollEvery = "5 seconds"
-/** Maximum rows of one key. */
 export const ofKeyMax = 64
 /** Interval over which publications, most of them payments, share one read. */
 const gatherFor = "1 second"

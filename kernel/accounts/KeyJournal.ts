@@ -27,7 +27,6 @@ export interface KeyChange extends NamedKey {
   readonly isRevoked: boolean
 }
 
-/** The state of a replica, from its row. */
 export interface ReplicaKeys {
   readonly replica: string
   readonly revision: number
@@ -35,7 +34,6 @@ export interface ReplicaKeys {
   readonly changes: string
   /** The reason why its sources were refused; null if they were read. */
   readonly fault: string | null
-  /** Keys and secrets in force on that replica. */
   readonly inForce: ReadonlyArray<string>
   /** Keys that its sources list although they are revoked. */
   readonly refused: ReadonlyArray<string>

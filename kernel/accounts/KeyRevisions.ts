@@ -90,11 +90,9 @@ const wordsOf = ({ added, removed }: KeyChanges): ReadonlyArray<string> => {
 
 const unchanged = "unchanged"
 
-/** The sources of this process. */
 interface Sources {
   readonly keys: Keys["Service"]
   readonly parts: Set<RereadPart>
-  /** Reads the parts that the scopes name again. */
   readonly takeUp: (
     scopes: ReadonlyArray<RereadScope>
   ) => Effect.Effect<KeyChanges & { readonly refusal: SettingsRefused | undefined }>

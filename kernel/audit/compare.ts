@@ -6,7 +6,6 @@ import type { Claims, SettlementClaim } from "./auditRows.ts"
 import type { LedgerEntry, LedgerView } from "./readLedger.ts"
 
 export interface Mismatch {
-  /** The violated rule. */
   readonly rule: string
   /** The settlement, transaction or account of the finding. */
   readonly subject: string
@@ -34,7 +33,6 @@ const isOpen = (state: string) => state === "prepared" || state === "submitted"
 
 type Wrong = (rule: string, subject: string, detail: string) => void
 
-/** Compares the two sides. */
 export const compare = (claims: Claims, view: LedgerView): AuditReport => {
   const mismatches: Array<Mismatch> = []
   const wrong: Wrong = (rule, subject, detail) => mismatches.push({ rule, subject, detail })
@@ -57,7 +55,6 @@ const settlementsByEnd = (claims: Claims) =>
 
 const attemptsByHash = (claims: Claims) => new Map(claims.attempts.map((attempt) => [attempt.inner_hash, attempt]))
 
-/** The ledger's transactions, each against its record. */
 const verifyTransactions = (claims: Claims, view: LedgerView, wrong: Wrong): void => {
   const attemptOf = attemptsByHash(claims)
   const endOf = settlementsByEnd(claims)

@@ -25,7 +25,6 @@ export interface LoggedOutcome {
   readonly at: number
 }
 
-/** The recorded end of a settlement. */
 type RecordedEnd = Pick<
   SettlementClaim,
   "id" | "state" | "ended_by" | "inner_hash" | "moved" | "fee_charged_stroops" | "ledger"

@@ -122,7 +122,6 @@ const makeReader = (crypto: Crypto["Service"], { accounts, contracts, passphrase
   }
 }
 
-/** Reads the ledger's side of the books. */
 export const readLedger = Effect.fn("audit.readLedger")(function* (options: ReadLedgerOptions) {
   const reader = makeReader(yield* Crypto, options)
   const { headers, timeout, url } = options

@@ -33,7 +33,6 @@ export interface Usage {
   readonly maxStroops: bigint
 }
 
-/** The state of a day's budget. */
 export interface BudgetStatus {
   /** UTC day, `YYYY-MM-DD`. */
   readonly day: string

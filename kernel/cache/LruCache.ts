@@ -40,7 +40,6 @@ export class LruCache<K, V extends {} | null> extends BoundedMap<K, V> {
     this.#counters.instances = [...living(this.#counters), new WeakRef(this)]
   }
 
-  /** The value of a key, if it is present and still valid. */
   override get(key: K, isValid?: (value: V) => boolean): V | undefined {
     const value = super.get(key)
     if (value === undefined || isValid?.(value) === false) {

@@ -4,20 +4,12 @@ import { integer, section } from "./Setting.ts"
 import { Settings } from "./Settings.ts"
 
 export const eventsSection = section("events", "Streams at /settlements/events.", {
-  streams_per_key_max: integer({
-    default: 4,
-    min: 1,
-    max: 1_000,
-    doc: "Maximum number of open streams per principal."
-  }),
-  streams_max: integer({ default: 256, min: 1, max: 10_000, doc: "Maximum number of open streams." }),
-  heartbeat_ms: integer({
-    default: 15_000,
-    min: 100,
-    max: 300_000,
-    unit: "ms",
-    doc: "Keep-alive interval: a quiet stream sends a comment, so that no proxy closes it."
-  })
+  streams_per_key_max: integer({ default: 4, min: 1, max: 1_000 }, "Maximum number of open streams per principal."),
+  streams_max: integer({ default: 256, min: 1, max: 10_000 }, "Maximum number of open streams."),
+  heartbeat_ms: integer(
+    { default: 15_000, min: 100, max: 300_000, unit: "ms" },
+    "Keep-alive interval: a quiet stream sends a comment, so that no proxy closes it."
+  )
 })
 
 export class Events extends Context.Service<

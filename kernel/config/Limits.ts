@@ -4,54 +4,28 @@ import { amount, amounts, integer, section } from "./Setting.ts"
 import { Settings } from "./Settings.ts"
 
 export const limitsSection = section("limits", "Bounds of the payment path.", {
-  settle_timeout_ms: integer({
-    default: 25_000,
-    min: 1_000,
-    max: 28_000,
-    unit: "ms",
-    doc: "Maximum time /settle waits for confirmation."
-  }),
-  settle_poll_ms: integer({
-    default: 500,
-    min: 50,
-    max: 10_000,
-    unit: "ms",
-    doc: "Maximum time between two polls of an open settlement."
-  }),
-  recovery_ms: integer({
-    default: 15_000,
-    min: 1_000,
-    max: 300_000,
-    unit: "ms",
-    doc: "Interval of the recovery loop."
-  }),
-  rpc_timeout_ms: integer({
-    default: 5_000,
-    min: 100,
-    max: 60_000,
-    unit: "ms",
-    doc: "Timeout of one RPC call."
-  }),
-  channel_lease_ms: integer({
-    default: 5_000,
-    min: 500,
-    max: 60_000,
-    unit: "ms",
-    doc: "Lifetime of a channel lease that does not become a hold."
-  }),
-  channel_wait_ms: integer({
-    default: 0,
-    min: 0,
-    max: 20_000,
-    unit: "ms",
-    doc: "Maximum wait for a free channel; 0 means one close interval + 3 000."
-  }),
-  max_pending_settlements: integer({
-    default: 1_000,
-    min: 1,
-    max: 1_000_000,
-    doc: "Maximum number of open settlements; beyond it settle answers busy."
-  }),
+  settle_timeout_ms: integer(
+    { default: 25_000, min: 1_000, max: 28_000, unit: "ms" },
+    "Maximum time /settle waits for confirmation."
+  ),
+  settle_poll_ms: integer(
+    { default: 500, min: 50, max: 10_000, unit: "ms" },
+    "Maximum time between two polls of an open settlement."
+  ),
+  recovery_ms: integer({ default: 15_000, min: 1_000, max: 300_000, unit: "ms" }, "Interval of the recovery loop."),
+  rpc_timeout_ms: integer({ default: 5_000, min: 100, max: 60_000, unit: "ms" }, "Timeout of one RPC call."),
+  channel_lease_ms: integer(
+    { default: 5_000, min: 500, max: 60_000, unit: "ms" },
+    "Lifetime of a channel lease that does not become a hold."
+  ),
+  channel_wait_ms: integer(
+    { default: 0, min: 0, max: 20_000, unit: "ms" },
+    "Maximum wait for a free channel; 0 means one close interval + 3 000."
+  ),
+  max_pending_settlements: integer(
+    { default: 1_000, min: 1, max: 1_000_000 },
+    "Maximum number of open settlements; beyond it settle answers busy."
+  ),
   max_sponsored_stroops_per_key_per_day: amount({
     default: 5_000_000,
     doc: "Network fees sponsored for one principal per UTC day of the ledger, in stroops; about 200 payments of USDC."
@@ -63,25 +37,18 @@ export const limitsSection = section("limits", "Bounds of the payment path.", {
     default: 200_000_000,
     doc: "The same for all principals together, about 8 000 payments of USDC; half is reserved for keyed principals."
   }),
-  expiry_tolerance_ledgers: integer({
-    default: 4,
-    min: 0,
-    max: 100,
-    unit: "ledgers",
-    doc: "Ledgers by which an authorization may exceed its timeout."
-  }),
-  verify_per_second: integer({
-    default: 50,
-    min: 0,
-    max: 100_000,
-    doc: "Verify requests per principal and second, with bursts of twice that; 0 means no limit."
-  }),
-  settle_per_second: integer({
-    default: 20,
-    min: 0,
-    max: 100_000,
-    doc: "Settle requests per principal and second, with bursts of twice that; 0 means no limit."
-  })
+  expiry_tolerance_ledgers: integer(
+    { default: 4, min: 0, max: 100, unit: "ledgers" },
+    "Ledgers by which an authorization may exceed its timeout."
+  ),
+  verify_per_second: integer(
+    { default: 50, min: 0, max: 100_000 },
+    "Verify requests per principal and second, with bursts of twice that; 0 means no limit."
+  ),
+  settle_per_second: integer(
+    { default: 20, min: 0, max: 100_000 },
+    "Settle requests per principal and second, with bursts of twice that; 0 means no limit."
+  )
 })
 
 export interface LimitValues {

@@ -73,18 +73,14 @@ const ownKeys = {
       "File with the seeds of sponsor and channels, sealed by `tollkeeper keys seal`, instead of those variables; " +
       "its passphrase is in SEEDS_PASSPHRASE."
   }),
-  channel_count: integer({
-    default: 20,
-    min: 1,
-    max: 1_000,
-    doc: "Number of channel accounts, until an operator sets another."
-  }),
-  channel_count_max: integer({
-    default: 200,
-    min: 1,
-    max: 1_000,
-    doc: "Maximum number of channel accounts an operator may set; at least channel_count."
-  }),
+  channel_count: integer(
+    { default: 20, min: 1, max: 1_000 },
+    "Number of channel accounts, until an operator sets another."
+  ),
+  channel_count_max: integer(
+    { default: 200, min: 1, max: 1_000 },
+    "Maximum number of channel accounts an operator may set; at least channel_count."
+  ),
   channel_min_balance_stroops: amount({
     default: 50_000_000,
     doc: "Balance below which a channel is topped up, stroops."
@@ -97,13 +93,10 @@ const ownKeys = {
     default: false,
     doc: "Confirms that the operator has measured the fee ceilings. Required on pubnet."
   }),
-  max_timeout_seconds: integer({
-    default: 300,
-    min: 1,
-    max: 3_600,
-    unit: "seconds",
-    doc: "Maximum maxTimeoutSeconds of a payment."
-  }),
+  max_timeout_seconds: integer(
+    { default: 300, min: 1, max: 3_600, unit: "seconds" },
+    "Maximum maxTimeoutSeconds of a payment."
+  ),
   assets: list(asset, { default: [], doc: "Assets accepted for payment." }),
   fees: table(fees, { default: {}, doc: "Fee ceilings by scheme; absent: the scheme's own." })
 }
@@ -223,7 +216,6 @@ const isNetworkId = (id: string): id is NetworkId => id in passphrases
 const present = (value: string | undefined): Option.Option<string> =>
   value === undefined || value === "" ? Option.none() : Option.some(value)
 
-/** The values of contributed keys. */
 const pick = (values: OwnValues, { fields }: NetworkKeys<unknown>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
     Object.entries(values as Readonly<Record<string, unknown>>).filter(([key]) => Object.hasOwn(fields, key))

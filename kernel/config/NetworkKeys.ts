@@ -12,7 +12,6 @@ export interface FeeCeilings {
 }
 
 export interface NetworkKeys<out A> {
-  /** The plugin's id. */
   readonly owner: string
   readonly fields: Fields
   /** The reason why a network with these values cannot serve pubnet, as a sentence. */

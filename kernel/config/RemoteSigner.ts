@@ -18,7 +18,7 @@ export const remoteSigner = entry({
     default: "",
     doc: "The key: its name (Vault), id or ARN (AWS), cryptoKeyVersions resource (GCP); unused by an HTTPS signer."
   }),
-  key_version: integer({ default: 0, min: 0, max: 1_000_000, doc: "Vault: version of the key; 0 means the newest." }),
+  key_version: integer({ default: 0, min: 0, max: 1_000_000 }, "Vault: version of the key; 0 means the newest."),
   mount: text({ default: "transit", doc: "Vault: mount path of the engine." }),
   namespace: text({ default: "", doc: "Vault: the namespace." }),
   region: text({ default: "", doc: "AWS: the region." }),
@@ -44,7 +44,6 @@ export interface RemoteSignerValues extends RemoteSignerSettings {
 
 const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
 
-/** Issues of the settings. */
 export const remoteSignerIssue = ({ key, kind, region, url }: RemoteSignerSettings): string | undefined => {
   const given = url === "" ? undefined : URL.canParse(url) ? new URL(url) : null
   if (given === null || (given === undefined && (kind === "https" || kind === "vault-transit")))

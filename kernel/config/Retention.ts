@@ -8,29 +8,19 @@ const daysMin = 30
 const daysMax = 36_500
 
 export const retentionSection = section("retention", "How long ended records are kept.", {
-  settlement_days: integer({
-    default: 400,
-    min: daysMin,
-    max: daysMax,
-    unit: "days",
-    doc:
-      "Settled, failed and expired settlements with envelopes and identifiers, days of the sponsor's budget, and the " +
+  settlement_days: integer(
+    { default: 400, min: daysMin, max: daysMax, unit: "days" },
+    "Settled, failed and expired settlements with envelopes and identifiers, days of the sponsor's budget, and the " +
       "sponsor's own transactions."
-  }),
-  fact_days: integer({
-    default: 400,
-    min: daysMin,
-    max: daysMax,
-    unit: "days",
-    doc: "Facts of the journal that every consumer has read; analytics cannot be rebuilt from deleted facts."
-  }),
-  move_days: integer({
-    default: 3_650,
-    min: daysMin,
-    max: daysMax,
-    unit: "days",
-    doc: "Operator actions with their operator and reason, once their result is known."
-  })
+  ),
+  fact_days: integer(
+    { default: 400, min: daysMin, max: daysMax, unit: "days" },
+    "Facts of the journal that every consumer has read; analytics cannot be rebuilt from deleted facts."
+  ),
+  move_days: integer(
+    { default: 3_650, min: daysMin, max: daysMax, unit: "days" },
+    "Operator actions with their operator and reason, once their result is known."
+  )
 })
 
 export class Retention extends Context.Service<

@@ -6,7 +6,7 @@ import { Settings } from "./Settings.ts"
 
 export const serverSection = section("server", "The facilitator's listener.", {
   host: optionalText({ doc: "Address to bind. Absent: 127.0.0.1 without caller keys, 0.0.0.0 with them." }),
-  port: integer({ default: 4022, min: 0, max: 65_535, doc: "TCP port; 0 picks a free one." }),
+  port: integer({ default: 4022, min: 0, max: 65_535 }, "TCP port; 0 picks a free one."),
   instance: optionalText({ doc: "Name of this replica, facilitator_id in analytics. Absent: the host's name." }),
   trusted_proxies: list(Schema.String, {
     default: [],
@@ -23,22 +23,16 @@ export const serverSection = section("server", "The facilitator's listener.", {
       "Origins of other web pages that may call this facilitator and read its answers (CORS), such as " +
       "https://shop.example; a loopback listener refuses all others."
   }),
-  max_request_bytes: integer({
-    default: 262_144,
-    min: 16_384,
-    max: 8_388_608,
-    unit: "bytes",
-    doc: "Maximum size of a request body; a longer one is answered 413."
-  }),
-  points_per_second: integer({
-    default: 500,
-    min: 0,
-    max: 1_000_000,
-    doc:
-      "Cost of the requests of one key, or one address without a key, in a second, with bursts of twice that. " +
+  max_request_bytes: integer(
+    { default: 262_144, min: 16_384, max: 8_388_608, unit: "bytes" },
+    "Maximum size of a request body; a longer one is answered 413."
+  ),
+  points_per_second: integer(
+    { default: 500, min: 0, max: 1_000_000 },
+    "Cost of the requests of one key, or one address without a key, in a second, with bursts of twice that. " +
       "A point is about a millisecond of processor time; runtime/deploy/routes.md lists the routes. Payments have " +
       "their own limits, and this machine has none. 0 means no limit."
-  })
+  )
 })
 export const pluginsSection = scalar(
   "plugins",

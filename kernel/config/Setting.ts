@@ -25,17 +25,21 @@ const withDefault = <A, I>(
 ): Setting<A, I | undefined> =>
   annotated(schema, options).pipe(Schema.withDecodingDefaultKey(Effect.succeed(options.default as any))) as any
 
+interface Range {
+  readonly default: number
+  readonly min: number
+  readonly max: number
+  readonly unit?: string
+}
+
+const within = (schema: Schema.Codec<number, number>, { max, min, ...options }: Range, doc: string): Setting<number> =>
+  withDefault(schema.check(Schema.isBetween({ minimum: min, maximum: max })), { ...options, doc })
+
 /** A whole number within a closed range. */
-export const integer = (
-  options: Doc & { readonly default: number; readonly min: number; readonly max: number }
-): Setting<number> =>
-  withDefault(Schema.Int.check(Schema.isBetween({ minimum: options.min, maximum: options.max })), options)
+export const integer = (range: Range, doc: string): Setting<number> => within(Schema.Int, range, doc)
 
 /** A number within a closed range, for weights and shares; never for money. */
-export const fraction = (
-  options: Doc & { readonly default: number; readonly min: number; readonly max: number }
-): Setting<number> =>
-  withDefault(Schema.Finite.check(Schema.isBetween({ minimum: options.min, maximum: options.max })), options)
+export const fraction = (range: Range, doc: string): Setting<number> => within(Schema.Finite, range, doc)
 
 const amountValue = (options: Doc): Schema.Codec<bigint, number | string> =>
   // The written side carries the documentation, since that is what `config schema` prints.
@@ -130,7 +134,6 @@ export const section = <F extends Fields>(
   pubnetIssues: (values: ValuesOf<F>) => ReadonlyArray<string> = () => []
 ): Section<ValuesOf<F>> => ({ name, schema: group(fields, { doc }) as any, pubnetIssues: pubnetIssues })
 
-/** Defines a section that is a single value. */
 export const scalar = <A>(name: string, setting: Setting<A>): Section<A> => ({ name, schema: setting as any })
 
 type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S
@@ -152,5 +155,4 @@ const memberName = (name: string): string =>
 export const membersOf = <V extends object>(values: V): Members<V> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [memberName(name), value])) as Members<V>
 
-/** The members of a section. */
 export type MembersOf<S> = S extends Section<infer V> ? Members<V> : never

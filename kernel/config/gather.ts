@@ -6,7 +6,6 @@ import { networksSection } from "./Network.ts"
 import type { Declaration, Declarations, NetworkKeys } from "./NetworkKeys.ts"
 import type { Section } from "./Setting.ts"
 
-/** Merges the declarations of a program's plugins. */
 export const gather = (
   plugins: ReadonlyArray<{
     readonly id: string

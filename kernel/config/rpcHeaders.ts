@@ -29,7 +29,6 @@ export const readRpcHeaders = (text: string): ReadonlyArray<RpcHeader> | number 
   return headers
 }
 
-/** The headers for an endpoint. */
 export const headersFor = (headers: ReadonlyArray<RpcHeader>, url: string): Readonly<Record<string, string>> => {
   const { host, hostname } = new URL(url)
   return Object.fromEntries(

@@ -24,9 +24,7 @@ const rollbackWait = Duration.seconds(5)
 const growAgainMillis = 10_000
 
 export interface ConnectionBounds {
-  /** Maximum connections of the pool. */
   readonly connectionsMax: number
-  /** Maximum wait for a connection. */
   readonly connectionWait: Duration.Duration
   /** Longest wait for the answer to one statement, by lane. */
   readonly answerWait: Readonly<Record<LaneName, Duration.Duration>>
@@ -40,7 +38,6 @@ export interface PoolStatus {
   /** Maximum connections at this moment: fewer than configured while the server admits no more. */
   readonly max: number
   readonly inUse: number
-  /** Number of waiters for a connection. */
   readonly waiting: number
 }
 

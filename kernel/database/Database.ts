@@ -228,7 +228,6 @@ export class Database extends Context.Service<
     readonly address: string | undefined
     /** A trivial query with a short deadline; readiness consists only of this (S65). */
     readonly ping: Effect.Effect<void, DatabaseUnavailable>
-    /** Status of this process's connection pool. */
     readonly pool: () => PoolStatus
     /**
      * Registers a listener for statements that fail because the database accepts no writes; it receives that reason.
@@ -327,6 +326,5 @@ export const inTransaction = <A, E, R>(
     inStatement
   )
 
-/** True for the violation of one of the named unique constraints. */
 export const isUniqueViolation = (error: unknown, ...constraints: ReadonlyArray<string>): boolean =>
   SqlError.isSqlError(error) && error.reason._tag === "UniqueViolation" && constraints.includes(error.reason.constraint)

@@ -24,14 +24,12 @@ interface ReplicaStatus {
   readonly isFit: boolean
   /** Milliseconds behind the primary, as precise as the poll interval; undefined while unknown. */
   readonly lagMillis: number | undefined
-  /** The reason why it is not used. */
   readonly detail: string | undefined
 }
 
 interface ReplicaOptions {
   readonly url: Redacted.Redacted
   readonly lagMillisMax: number
-  /** Further options of the driver. */
   readonly config: PgClient.PgPoolConfig
   readonly bounds: ConnectionBounds
 }

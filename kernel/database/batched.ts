@@ -9,7 +9,6 @@ import { Deferred, Effect, Exit } from "effect"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 
 interface BatchOptions<A, B, E, R> {
-  /** Maximum calls of one statement. */
   readonly maxBatchSize: number
   /** Two calls of one statement may not share this key; without it any calls may be batched. */
   readonly keyOf?: (call: A) => string

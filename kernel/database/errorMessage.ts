@@ -7,7 +7,6 @@ const depthMax = 6
 export const field = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined
 
-/** The innermost error. */
 export const rootCause = (error: unknown): unknown => {
   let root = error
   for (let depth = 0; depth < depthMax; depth++) {
@@ -18,7 +17,6 @@ export const rootCause = (error: unknown): unknown => {
   return root
 }
 
-/** The database's own message of an error. */
 export const errorMessage = (error: unknown): string => {
   const reported = field(rootCause(error), "message")
   return typeof reported === "string" && reported !== "" ? reported.replace(/\s+/g, " ") : "no details"

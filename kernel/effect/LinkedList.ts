@@ -3,7 +3,6 @@
 // and references the next table, so from the first table in the old generation on all of them are retained until a full
 // garbage collection. Here a removed node references no other.
 
-/** A node. */
 export interface ListNode<A> {
   readonly value: A
   previous: ListNode<A> | undefined
@@ -19,7 +18,6 @@ export class LinkedList<A> {
     return this.#first === undefined
   }
 
-  /** The oldest value. */
   get first(): A | undefined {
     return this.#first?.value
   }

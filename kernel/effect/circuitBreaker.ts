@@ -54,7 +54,6 @@ export const makeCircuitBreaker = Effect.fnUntraced(function* <E>({
       Effect.catch(breaker.execute(effect, { key, classify }), (error) =>
         Effect.fail(error instanceof Breaker.CircuitBreakerError ? refused() : error)
       ),
-    /** Whether a call would be refused. */
     isOpen: Effect.map(Effect.orDie(breaker.state(key)), (state) =>
       state._tag === "Open" ? Duration.toMillis(state.retryAfter) > 0 : state._tag === "HalfOpen" && state.probing
     )

@@ -124,7 +124,6 @@ const placeFacts = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, seen: 
   }
 }, withSpanIfSampled("Facts.place"))
 
-/** The columns a fact is read from, as SQL. */
 const factColumns = "id, at, type, version, subject, data, position, principal"
 
 const readBatch = (sql: SqlClient.SqlClient, consumer: string, batchMax: number) =>

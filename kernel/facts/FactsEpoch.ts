@@ -7,14 +7,12 @@
 import { Effect, Option } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 
-/** A place in the journal. */
 export interface JournalCursor {
   readonly position: bigint
   /** Creation time in microseconds since 1970; 0 if unknown, as in cursors of version 0.1. */
   readonly epoch: bigint
 }
 
-/** The journal's current end. */
 export interface JournalEnd {
   /** 0 while a restore loads the tables: the end is not known then. */
   readonly epoch: bigint
@@ -50,7 +48,6 @@ export const decodeCursor = (text: string): Option.Option<JournalCursor> => {
 export const isServedAnew = `kernel_server_identity() is distinct from
   (select server from kernel_journal_epochs order by epoch desc limit 1)`
 
-/** SQL: the newest epoch. */
 export const newestEpoch = "coalesce((select max(epoch) from kernel_journal_epochs), 0)"
 
 /**

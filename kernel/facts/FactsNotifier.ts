@@ -12,7 +12,6 @@ const channel = "tollkeeper"
 const ringEvery = "100 millis"
 /** A process also receives its own notifications; without one after this time, we assume that none are passed on. */
 const echoWait = "5 seconds"
-/** Pause between two tries to listen. */
 const retryAfter = Duration.seconds(5)
 const deafRetryAfter = Duration.minutes(10)
 /** Each try determines the pause after it. */

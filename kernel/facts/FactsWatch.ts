@@ -7,14 +7,12 @@ import { newestEpoch } from "./FactsEpoch.ts"
 import { measure } from "../telemetry/Measure.ts"
 import { storage } from "../telemetry/metrics.ts"
 
-/** Interval between two polls. */
 export const watchEvery = "30 seconds"
 
 interface Cursor {
   readonly consumer: string
   readonly epoch: bigint
   readonly position: bigint
-  /** Position of the last fact. */
   readonly end: bigint
 }
 

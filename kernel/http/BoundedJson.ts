@@ -243,7 +243,6 @@ export const readJson = (
   bounds: JsonBounds = defaultBounds
 ): Result.Result<unknown, JsonParseError> => Result.map(parse(bytes, bounds, undefined), ({ value }) => value)
 
-/** Parses bytes within the bounds. */
 export const parseJson = (
   bytes: Uint8Array,
   bounds: JsonBounds = defaultBounds

@@ -35,13 +35,11 @@ interface Key extends NamedKey, Attributes {
   readonly hash: Uint8Array
 }
 
-/** The changes of a reread. */
 export interface KeyChanges {
   readonly added: ReadonlyArray<NamedKey>
   readonly removed: ReadonlyArray<NamedKey>
 }
 
-/** Minimum length of a secret, characters. */
 const secretLengthMin = 16
 /** Characters that every client can send as a bearer key: visible ASCII. */
 const sendable = /^[!-~]+$/

@@ -39,7 +39,6 @@ export interface RouteDescription {
 }
 
 export interface Described {
-  /** Tags of the owner's routes, with a description each. */
   readonly tags: Readonly<Record<string, string>>
   readonly routes: ReadonlyArray<RouteDescription>
 }

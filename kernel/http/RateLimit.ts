@@ -10,7 +10,6 @@ interface Bucket {
   at: number
 }
 
-/** Maximum number of buckets. */
 const bucketsMax = 50_000
 
 /**

@@ -17,7 +17,6 @@ export const RequestNotes = Context.Reference<Record<string, string> | undefined
   defaultValue: () => undefined
 })
 
-/** Annotates the request of the given fiber. */
 export const noteUnsafe = (fiber: Fiber.Fiber<unknown, unknown>, facts: RequestFacts): void => {
   const notes = fiber.getRef(RequestNotes)
   if (notes !== undefined) Object.assign(notes, facts)

@@ -20,7 +20,17 @@ type Undocumented = Place & { readonly id?: undefined }
 /** A route of the interface, in the document's form. */
 export type Documented = Place & Omit<RouteDescription, "method" | "path" | "tag">
 
-/** A declared route with its handler. */
+/** The beginning of a declaration: method, path and id. */
+export const at = <
+  const Method extends Place["method"],
+  const Path extends HttpRouter.PathInput,
+  const Id extends string
+>(
+  method: Method,
+  path: Path,
+  id: Id
+) => ({ method, path, id })
+
 export interface Route {
   readonly declared: Documented | Undocumented
   readonly mounted: HttpRouter.Route
@@ -35,12 +45,19 @@ export const route = (declared: Documented | Undocumented, handler: Handler): Ro
   return { declared, mounted: withRules(HttpRouter.route(method, path, handler), rulesOf(path, declared)) }
 }
 
-/** Errors of a route by their statuses, each with its description. */
 export const errors = (
   descriptions: Readonly<Record<number, string>>,
   body: Schema.Constraint = ErrorBody
 ): Readonly<Record<number, AnswerDescription>> =>
   Object.fromEntries(Object.entries(descriptions).map(([status, description]) => [status, { description, body }]))
+
+/** A route's answer when it succeeds, and its errors. */
+export const answers = (
+  description: string,
+  body: Schema.Constraint,
+  failures: Readonly<Record<number, string>>,
+  failureBody?: Schema.Constraint
+): Readonly<Record<number, AnswerDescription>> => ({ 200: { description, body }, ...errors(failures, failureBody) })
 
 /** The path in the document's spelling; `*` gets the name of the parameter that is missing in the path. */
 const documentPath = (path: string, inPath: Parameters | undefined): string => {
@@ -56,10 +73,8 @@ const describedIn =
     return [{ ...declared, tag, method, path: documentPath(declared.path, declared.inPath) }]
   }
 
-/** Routes of one tag of the document. */
 export interface RouteGroup {
   readonly tag: string
-  /** A description of the routes, in a sentence. */
   readonly about: string
 }
 

@@ -22,7 +22,6 @@ export interface RouteRules {
   readonly isProbe: boolean
   /** A payment has its own rate, and admission control never refuses it. */
   readonly isPayment: boolean
-  /** The worst cost of one request. */
   readonly cost: RouteCost
   /** The required principal, if keys are configured. */
   readonly callers: "public" | "keyed" | "operators"

@@ -17,7 +17,6 @@ interface Session {
   readonly untilSeconds: number
 }
 
-/** Lifetime of a session. */
 const hoursMax = 12
 /** Maximum difference between the clocks of two replicas. */
 export const clockSecondsMax = 300
@@ -152,9 +151,7 @@ export class Sessions extends Context.Service<
         // A session with a longer life was opened while this machine's clock was ahead.
         if (mac === undefined || left <= 0 || left > hoursMax * 3_600 + clockSecondsMax) return Option.none()
         const allUntil = ended.get(endedName({ role, principal }, "*")) ?? 0
-        // An earlier version recorded only the random part.
-        if (Number(until) <= allUntil || ended.has(endedName({ role, principal }, id)) || ended.has(id))
-          return Option.none()
+        if (Number(until) <= allUntil || ended.has(endedName({ role, principal }, id))) return Option.none()
         const signed = signedOf(value.slice(0, value.lastIndexOf(".")), overTls)
         const given = bytesOf(mac)
         const proven = keys

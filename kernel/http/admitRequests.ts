@@ -20,7 +20,6 @@ const inProgressMax = 4_000
 /** A request is admitted while this many times its cost is free, so that a cheap one is admitted for longer. */
 const freeTimes = 4
 
-/** The cost of a path without a route. */
 const unrouted: RouteCost = { cpuMillis: 1, bytesOut: 1_024 }
 
 /** The cost of an answered request: the declared one, less the time and the bytes that it did not take; at least 1. */

@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { Crypto } from "../platform/Crypto.ts"
 import { OpenApi } from "./OpenApi.ts"
 import { makeRendered } from "./rendered.ts"
-import { addRoutes, processRoutes, route } from "./Route.ts"
+import { addRoutes, at, processRoutes, route } from "./Route.ts"
 import { anything } from "./wireSchema.ts"
 
 export const layer = Layer.effectDiscard(
@@ -16,9 +16,7 @@ export const layer = Layer.effectDiscard(
     yield* addRoutes(processRoutes, [
       route(
         {
-          method: "GET",
-          path: "/openapi.json",
-          id: "openapi",
+          ...at("GET", "/openapi.json", "openapi"),
           summary: "This document.",
           exposure: "public",
           callers: "public",

@@ -24,7 +24,6 @@ export const isLoopback = memoize({ name: "loopback-names", capacity: namesMax }
   )
 })
 
-/** Whether a Host header names one of the allowed hosts, with or without its port. */
 export const isListedHost = (header: string | undefined, allowedHosts: ReadonlyArray<string>): boolean => {
   const host = parseHostName(header)
   return host !== undefined && (allowedHosts.includes(host) || allowedHosts.includes(header!.toLowerCase()))

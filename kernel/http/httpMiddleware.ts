@@ -137,7 +137,6 @@ export const withinCapacity =
         : Effect.succeed(json(errorBody(path, refusal.reason, refusal.message), { status: 403 }))
     })
 
-/** Answers an error, and logs it with its trace id. */
 const answerError = Effect.fnUntraced(function* (
   cause: Cause.Cause<unknown>,
   { method, path, traceId }: { readonly method: string; readonly path: string; readonly traceId: string }
@@ -151,7 +150,6 @@ const answerError = Effect.fnUntraced(function* (
   return json({ ...error, traceId }, { status: 500 })
 })
 
-/** Wraps the router's handler. */
 export const httpMiddleware = <E, R>(handler: Answering<E, R>, routes: DeclaredRules) => {
   const untracedId = makeUntracedIds()
   /** Routes with an exported error count of 0, so that an alert sees the first error. */

@@ -28,7 +28,6 @@ export const queryOf = ({ url }: Pick<HttpServerRequest.HttpServerRequest, "url"
   return new URLSearchParams(at < 0 ? "" : asked.slice(at))
 }
 
-/** One query, parsed. */
 export interface QueryReader<Name extends string> {
   readonly issues: ReadonlyArray<string>
   /** Adds an issue about a combination of parameters. */

@@ -7,7 +7,6 @@ import type { Crypto } from "../platform/Crypto.ts"
 
 const encoder = new TextEncoder()
 
-/** The entity tag of a body. */
 export const entityTag = (crypto: Crypto["Service"], bytes: Uint8Array): string =>
   `"${Base64Url.encode(crypto.sha256(bytes).slice(0, 16))}"`
 

@@ -20,7 +20,6 @@ export interface FetchPolicy {
    * on one machine.
    */
   readonly allowLocal: boolean
-  /** Allows plain HTTP. */
   readonly allowPlain: boolean
   /** Total time, including hops. */
   readonly timeoutMillis: number

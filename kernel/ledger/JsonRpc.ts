@@ -73,7 +73,6 @@ export interface Endpoints {
 export interface EndpointOptions {
   /** At least one; the first is preferred. */
   readonly urls: ReadonlyArray<string>
-  /** Deadline of one call. */
   readonly timeout: Duration.Duration
   /** The network that an endpoint must serve to be called; if absent, every endpoint is called. */
   readonly passphrase?: string

@@ -100,7 +100,6 @@ const doubted = new LedgerUnavailable({
   message: "the ledger may be far ahead of the last head seen"
 })
 
-/** The selected head, and its history. */
 const makeFollower = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   const skew = makeClockSkew()
@@ -169,7 +168,6 @@ const makeFollower = Effect.gen(function* () {
   return { poll, status, pace, known, noDoubt }
 })
 
-/** State of the follower's own polls. */
 interface Polls {
   /** When the head last changed; undefined before the first. */
   readonly advancedAt: number | undefined
@@ -295,7 +293,6 @@ export class LedgerClock extends Context.Service<
     readonly caughtUp: Effect.Effect<void>
     /** True if a payment was received recently. Otherwise maintenance tasks may poll less often. */
     readonly isAttended: Effect.Effect<boolean>
-    /** Resolves with the next new ledger. */
     readonly nextLedger: Effect.Effect<void>
     /**
      * Runs `onLedger` after each new ledger while the Scope lives; while idle, only if the head changed
@@ -353,5 +350,4 @@ export class LedgerClock extends Context.Service<
   )
 }
 
-/** The contract of the clock that follows the ledger. */
 export const ledgerContract = contract("ledger", LedgerClock)

@@ -72,7 +72,6 @@ export interface ScanRequest {
 export interface ScanAnswer {
   /** Every ledger from the requested one to this one was scanned; below `fromLedger` if no ledger was scanned. */
   readonly scannedTo: number
-  /** The oldest ledger of the node's history. */
   readonly oldestLedger: number
   readonly found: ReadonlyArray<{ readonly executed: ExecutedTransaction; readonly envelope: Envelope }>
 }
@@ -149,14 +148,12 @@ interface LedgerReads {
     {
       readonly latestLedger: number
       readonly snapshots: ReadonlyArray<SnapshotAnswer>
-      /** The endpoint that answered. */
       readonly endpoint?: number
     },
     LedgerUnavailable
   >
 }
 
-/** A closed ledger. */
 interface LedgerHeader {
   /** Hex. */
   readonly hash: string

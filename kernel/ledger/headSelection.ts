@@ -22,11 +22,9 @@ export interface HeadState {
 }
 
 interface CandidateAhead {
-  /** The line's first report. */
   readonly first: LatestLedger
   /** Monotonic milliseconds since which it is the only line; reset whenever another line is reported too. */
   readonly aloneSince: number
-  /** Polls since the first report. */
   readonly polls: number
 }
 
@@ -114,7 +112,6 @@ const continues = (low: LatestLedger, high: LatestLedger, pace: number): boolean
   high.closedAtSeconds > low.closedAtSeconds &&
   high.sequence - low.sequence <= burstMax + (3 * (high.closedAtSeconds - low.closedAtSeconds)) / pace
 
-/** Whether line `a` is better than line `b`. */
 const isBetter = (a: Line, b: Line, { machineSeconds, closeInterval: pace }: HeadObservations): boolean => {
   if (a.endpoints !== b.endpoints) return a.endpoints > b.endpoints
   const isHigher = a.newest.sequence > b.newest.sequence
@@ -129,7 +126,6 @@ const bestOf = (lines: ReadonlyArray<Line>, polled: HeadObservations): Line | un
     undefined
   )
 
-/** The state that begins with a ledger. */
 const headAt = (newest: LatestLedger, at: number, isFirstWord = false): HeadState => ({
   newest,
   advancedAt: at,
@@ -212,7 +208,6 @@ const movingBelow = (belief: HeadState, below: LatestLedger, isStill: boolean): 
   below.sequence > belief.below.sequence &&
   (isStill || below.closedAtSeconds > belief.newest.closedAtSeconds)
 
-/** The selection after a poll. */
 export const selectHead = (belief: HeadState, polled: HeadObservations): HeadUpdate => {
   const { at, first, closeInterval: pace, second } = polled
   const answers = [first, ...second]

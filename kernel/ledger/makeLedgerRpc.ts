@@ -68,7 +68,6 @@ const surveyTimeout = Duration.seconds(2)
 const scanPageMax = 100
 const scanPagesMax = 20
 
-/** Inputs for recomputing a hash. */
 interface HashInputs {
   readonly crypto: Crypto["Service"]
   readonly networkId: Uint8Array
@@ -190,7 +189,6 @@ const readIncluded = (
   return { executed, envelope }
 }
 
-/** Transactions by their hash, and scans of ledgers for them. */
 const makeTransactions = ({ askWhich }: Pick<Endpoints, "askWhich">, hashing: HashInputs) => {
   const transaction = Effect.fnUntraced(function* (hash: string) {
     const { answer, endpoint } = yield* askWhich("getTransaction", { hash }, Wire.GetTransaction)
@@ -307,7 +305,6 @@ const makeEntries = ({ ask, askWhich }: Pick<Endpoints, "ask" | "askWhich">) => 
   return { accounts, snapshots, codeHash, contractData, holdings, nonceSpent }
 }
 
-/** Each endpoint's own answers. */
 const makeReaders = (
   { at }: Endpoints,
   { urls }: LedgerRpcOptions,

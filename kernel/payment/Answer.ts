@@ -23,7 +23,6 @@ export type SettleAnswer =
       readonly amount?: bigint | undefined
       /** The transferred asset, for schemes whose answers include it. */
       readonly asset?: string | undefined
-      /** The recorded outcome behind the answer. */
       readonly record?: SettlementRecord
       readonly extra?: AnswerExtra | undefined
     }

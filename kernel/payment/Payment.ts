@@ -29,7 +29,6 @@ export interface Payment {
   /** The spelling of the answer: that of `paymentRequirements.network`. */
   readonly dialect: Dialect
   readonly principal: Principal
-  /** The seller's terms. */
   readonly requirements: Terms
   /** The option that the buyer chose. */
   readonly accepted: Terms

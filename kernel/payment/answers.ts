@@ -109,7 +109,6 @@ export const overBudget = ({ at, inMillis }: BudgetReset, payer: Option.Option<s
   resetAtMillis: at
 })
 
-/** Settle's answer when it does not admit a payment. */
 export const answerObjection = (objection: Objection, payer?: string): SettleAnswer =>
   objection._tag === "OverBudget"
     ? refuse(overBudget(objection.reset, Option.fromUndefinedOr(payer)))

@@ -68,7 +68,6 @@ export const checks: ReadonlyArray<Check> = [
   }
 ]
 
-/** The first check that fails, as a refusal. */
 export const checkEnvelope = (payment: Payment, context: CheckContext): Refusal | undefined => {
   const failed = checks.find((check) => check.fails(payment, context))
   return failed === undefined ? undefined : refusal(failed.reason, failed.message)

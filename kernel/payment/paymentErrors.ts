@@ -22,10 +22,8 @@ export const logPaymentError = (error: PaymentError): Effect.Effect<void> =>
 export const cannotSettle = (why: string): Refusal =>
   refusal("ledger_unavailable", `${why}; nothing was decided, try the same payment again`)
 
-/** Verify's answer after a timeout. */
 export const verifyTimedOut: Refusal = refusal("ledger_unavailable", "the check took too long; nothing was decided")
 
-/** Verify's answer after an error. */
 export const unavailable = (error: PaymentError): Refusal =>
   error._tag === "LedgerUnavailable"
     ? refusal("ledger_unavailable", "the ledger is unavailable at the moment; nothing was decided")

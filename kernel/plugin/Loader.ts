@@ -96,7 +96,6 @@ export const start = Effect.fnUntraced(function* (catalogue: Catalogue, profile:
   return context
 })
 
-/** The profile's plugins as one Layer, for the runtime. */
 export const layer = (catalogue: Catalogue, profile: ReadonlyArray<string>): Layer.Layer<never, unknown, Ambient> =>
   Layer.effectDiscard(start(catalogue, profile)) as Layer.Layer<never, unknown, Ambient>
 

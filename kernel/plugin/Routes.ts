@@ -67,7 +67,6 @@ export interface Claim {
 export class RouteClaims extends Context.Service<
   RouteClaims,
   {
-    /** Claims the collected routes for their owner. */
     readonly claim: (owner: string, collected: ReadonlyArray<Collected>) => Effect.Effect<void, RouteClaimedTwice>
     /** Every claim with its owner, as `GET /a/:x`, in the order of claiming. */
     readonly all: () => ReadonlyArray<Claim>
@@ -107,7 +106,6 @@ export class RouteClaims extends Context.Service<
 /** Methods that a route for GET answers. */
 const isReading = (method: string): boolean => method === "HEAD" || method === "OPTIONS"
 
-/** Mounts the collected routes on the real router. */
 export const mount = (router: HttpRouter.HttpRouter, collected: ReadonlyArray<Collected>): Effect.Effect<void> =>
   Effect.forEach(
     collected,

@@ -8,7 +8,6 @@ import { generatedSecret } from "../database/generatedSecret.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { conditionsOf, hashSignerOf, sameBytes, type Transaction } from "../stellar/Envelope.ts"
 
-/** A payment with its owner. */
 interface OwnedPayment {
   readonly network: string
   readonly owner: string

@@ -220,7 +220,6 @@ export class Signer extends Context.Service<
     readonly problem: Effect.Effect<string | undefined>
     /** Probes such a machine, unless it signed recently; `problem` has the result. */
     readonly assure: Effect.Effect<void>
-    /** The current accounts. */
     readonly names: () => AccountNames
     /** Reads the sources of the keys again. Sponsor, channels and everything derived from them change atomically. */
     readonly reread: Vault["Service"]["reread"]

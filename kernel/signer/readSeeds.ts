@@ -140,7 +140,6 @@ const readUsable = Effect.fnUntraced(function* (network: Network["Service"]) {
 /** Refuses settings that the vault would refuse: a missing or an invalid secret. Generates and keeps nothing. */
 export const checkSecrets = (network: Network["Service"]) => Effect.asVoid(readUsable(network))
 
-/** All seeds that this process needs. */
 export const readSeeds = Effect.fn("Vault.readSeeds")(function* (network: Network["Service"]) {
   const seeds = yield* readUsable(network)
   return seeds.sponsors.length > 0 || network.sponsorSigner !== undefined

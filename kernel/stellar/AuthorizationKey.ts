@@ -18,7 +18,6 @@ const withoutExpiry = (key: string): string => key.slice(0, key.lastIndexOf(":")
 /** Whether two keys belong to one nonce of one address. */
 export const haveOneNonce = (a: string, b: string): boolean => withoutExpiry(a) === withoutExpiry(b)
 
-/** The address and nonce that a key was made of. */
 export const readAuthorizationKey = (key: string): { readonly address: string; readonly nonce: bigint } | undefined => {
   const [hex = "", nonce = ""] = key.split(":")
   const bytes = Result.getOrUndefined(Hex.decode(hex))

@@ -32,7 +32,6 @@ export const invokedBy = ({ body }: Operation): InvokeArgs | undefined =>
     ? body.invokeHostFunctionOp.hostFunction.invokeContract
     : undefined
 
-/** The contract call that an operation makes. */
 export const callOfOperation = (operation: Operation): ContractCall | undefined => {
   const invoked = invokedBy(operation)
   const contract = invoked === undefined ? undefined : addressText(invoked.contractAddress)
@@ -54,7 +53,6 @@ export const callOf = ({ operations }: Pick<Transaction, "operations">): Contrac
   return operations.length !== 1 || operation === undefined ? undefined : callOfOperation(operation)
 }
 
-/** A new call of a contract's function. */
 export const callTo = (contract: string, functionName: string, args: ReadonlyArray<Value>): InvokeArgs =>
   ({ contractAddress: contractAddressOf(contract), functionName, args: [...args] }) as unknown as InvokeArgs
 

@@ -212,7 +212,6 @@ const sponsorOperation = (operation: SponsorOperation): Operation => {
 }
 
 export interface AccountSignature {
-  /** The signer's public key. */
   readonly publicKey: Uint8Array
   readonly signature: Uint8Array
 }
@@ -261,7 +260,6 @@ export const plainIn = (envelope: Envelope): Transaction | undefined =>
 export const bumpIn = (envelope: Envelope): xdr.FeeBumpTransactionWire | undefined =>
   envelope.type === envelopeKind.feeBump ? envelope.feeBump.tx : undefined
 
-/** The transaction inside a fee bump. */
 export const bumpedIn = (envelope: Envelope): Transaction | undefined => bumpIn(envelope)?.innerTx.v1.tx
 
 /** The transaction inside an envelope, bumped or not; undefined for the kind before fee bumps. */

@@ -44,7 +44,6 @@ export const bytesOf = (value: Value | undefined): Uint8Array | undefined =>
 export const vecOf = (value: Value | undefined): ReadonlyArray<Value> | undefined =>
   value?.type === valueKind.vec ? (value.vec ?? undefined) : undefined
 
-/** The entries of a map in their order. */
 export const entriesOf = (value: Value | undefined): ReadonlyArray<xdr.ScMapEntryWire> | undefined =>
   value?.type === valueKind.map ? (value.map ?? undefined) : undefined
 

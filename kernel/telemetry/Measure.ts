@@ -41,7 +41,6 @@ interface MetricDescription<Label extends string> {
   readonly labels?: ReadonlyArray<Label>
 }
 
-/** A gauge: a current level. */
 export const gauge = <const Label extends string = never>(
   name: string,
   { help, labels = [], unit }: MetricDescription<Label>

@@ -3,7 +3,6 @@
 // on a scrape (`payment/Metrics.ts`) or by an existing periodic task.
 import { counter, gauge, histogram } from "./Measure.ts"
 
-/** Requests and payments. */
 export const traffic = {
   requests: counter("tollkeeper_http_requests_total", {
     unit: "count",
@@ -33,7 +32,6 @@ export const traffic = {
   })
 } as const
 
-/** Settlements and channels. */
 export const settling = {
   available: gauge("tollkeeper_settling_available", {
     unit: "yes or no",

@@ -9,22 +9,16 @@ const analytics = section("analytics", "Operator analytics.", {
     default: false,
     doc: "Replace each payer's and recipient's address with a pseudonym in responses; hashes and URLs stay."
   }),
-  default_page_size: integer({ default: 50, min: 1, max: 1_000, doc: "Default number of items of a list." }),
-  max_page_size: integer({
-    default: 200,
-    min: 1,
-    max: 1_000,
-    doc: "Maximum items of a list; a larger `limit` is reduced to it."
-  }),
-  keep_days: integer({
-    default: 3_650,
-    min: 30,
-    max: 36_500,
-    unit: "days",
-    doc:
-      "Days that settlements are kept: lists and a resource's all-time figures reach back this far; sums and boards " +
+  default_page_size: integer({ default: 50, min: 1, max: 1_000 }, "Default number of items of a list."),
+  max_page_size: integer(
+    { default: 200, min: 1, max: 1_000 },
+    "Maximum items of a list; a larger `limit` is reduced to it."
+  ),
+  keep_days: integer(
+    { default: 3_650, min: 30, max: 36_500, unit: "days" },
+    "Days that settlements are kept: lists and a resource's all-time figures reach back this far; sums and boards " +
       "are permanent."
-  })
+  )
 })
 
 export interface AnalyticsValues {

@@ -55,7 +55,6 @@ const labels: Readonly<Record<BadgeKind, string>> = { listing: "x402 listing", c
 const uptimeGood = 0.99
 const uptimeBad = 0.9
 
-/** A listing's badge; without a listing it shows “not listed”. */
 export const badgeOf = (kind: BadgeKind, listing: Listing | undefined): Badge => {
   const label = labels[kind]
   if (listing === undefined || (listing.status !== undefined && listing.status !== "active"))

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import type { Parameters } from "../../kernel/http/OpenApi.ts"
 import { inForm, parameter } from "../../kernel/http/readQuery.ts"
-import { type Documented, errors as described, type RouteGroup } from "../../kernel/http/Route.ts"
+import { at, type Documented, errors as described, type RouteGroup } from "../../kernel/http/Route.ts"
 import { text } from "../../kernel/http/wireSchema.ts"
 import { resumed } from "../../kernel/payment/wire/description.ts"
 import type { BadgeKind } from "./badge.ts"
@@ -257,9 +257,7 @@ export const pulse = get(
 )
 
 export const events: Documented = {
-  method: "GET",
-  path: "/analytics/v1/events",
-  id: "events",
+  ...at("GET", "/analytics/v1/events", "events"),
   summary: "Streams the settlements that the key may read as server-sent events, starting at a cursor.",
   callers: "keyed",
   cost: { cpuMillis: 10, bytesOut: 65_536, statements: 4 },

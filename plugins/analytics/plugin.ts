@@ -39,7 +39,6 @@ import { Spelling } from "./reports/Spelling.ts"
 import { Totals } from "./reports/Totals.ts"
 import { Transactions } from "./reports/Transactions.ts"
 
-/** Facts per transaction. */
 const batchMax = 500
 /** Settlements that become overdue within this time are batched. */
 const pauseMillisMin = 250
@@ -88,7 +87,6 @@ const started = Layer.effectDiscard(
   })
 )
 
-/** Services that write the records. */
 export const recording = Recorder.layer.pipe(Layer.provide(Rollups.layer))
 
 /** Services that read them, over a network's assets. */

@@ -83,7 +83,6 @@ export const watchedMax = 500
 const groupsMax = 100
 /** Receivers in one answer of `unpaid`. */
 const unpaidMax = 20
-/** Claims that one turn submits. */
 const submitsMax = 100
 /** Pause after a failed settle. */
 const settlePauseSeconds = 600

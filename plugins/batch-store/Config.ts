@@ -16,41 +16,27 @@ const batchStore = section(
       default: false,
       doc: "Serve callers without a key. They share their channels, so use this only on one machine."
     }),
-    poll_seconds: integer({
-      default: 5,
-      min: 1,
-      max: 300,
-      unit: "s",
-      doc: "How often due claims are recorded, and recorded ones submitted."
-    }),
-    watch_seconds: integer({
-      default: 30,
-      min: 1,
-      max: 300,
-      unit: "s",
-      doc: "How often channels with unclaimed charges are read for withdrawals; the shortest delay is 900 s."
-    }),
-    channels_per_key_max: integer({
-      default: 20_000,
-      min: 1,
-      max: 10_000_000,
-      doc: "Channels of one key that are kept, about 2 KB each; beyond them a new channel is refused."
-    }),
-    charges_per_key_max: integer({
-      default: 1_000_000,
-      min: 1,
-      max: 1_000_000_000,
-      doc:
-        "Charges of one key that are kept, about 300 bytes each, with the newest of each channel; an hourly sweep " +
+    poll_seconds: integer(
+      { default: 5, min: 1, max: 300, unit: "s" },
+      "How often due claims are recorded, and recorded ones submitted."
+    ),
+    watch_seconds: integer(
+      { default: 30, min: 1, max: 300, unit: "s" },
+      "How often channels with unclaimed charges are read for withdrawals; the shortest delay is 900 s."
+    ),
+    channels_per_key_max: integer(
+      { default: 20_000, min: 1, max: 10_000_000 },
+      "Channels of one key that are kept, about 2 KB each; beyond them a new channel is refused."
+    ),
+    charges_per_key_max: integer(
+      { default: 1_000_000, min: 1, max: 1_000_000_000 },
+      "Charges of one key that are kept, about 300 bytes each, with the newest of each channel; an hourly sweep " +
         "deletes older ones. A deleted charge is never made again, because its voucher builds on an old total."
-    }),
-    keep_days: integer({
-      default: 30,
-      min: 1,
-      max: 3_650,
-      unit: "days",
-      doc: "How long charges are kept for repeated requests, claimed channels after their last one, and ended claims."
-    })
+    ),
+    keep_days: integer(
+      { default: 30, min: 1, max: 3_650, unit: "days" },
+      "How long charges are kept for repeated requests, claimed channels after their last one, and ended claims."
+    )
   }
 )
 

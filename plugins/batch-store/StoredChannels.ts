@@ -50,7 +50,6 @@ interface HeldRefund {
 /** Tokens for which one principal has a policy. */
 const policiesMax = 64
 
-/** Channels in one page of `list`. */
 export const pageMax = 200
 
 export class StoredChannels extends Context.Service<
@@ -158,7 +157,6 @@ export class StoredChannels extends Context.Service<
   )
 }
 
-/** See `makeParts`. */
 interface Parts {
   /** The record as the official packages have it. */
   readonly columns: Statement.Fragment

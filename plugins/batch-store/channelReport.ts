@@ -16,7 +16,6 @@ import {
 import { cursorFields, text, time, units } from "../../kernel/http/wireSchema.ts"
 import { type KnownChannel, KnownChannels } from "../x402-batch/contract.ts"
 
-/** Channels in a report. */
 export const reportMax = 1_000
 
 export const ReportedChannel = Schema.Struct({

@@ -92,7 +92,6 @@ const claimedAfterSeconds = 3_600
 /** Channels claimed by one transaction at most; fewer if the ledger's limits require it. */
 const claimsMax = 40
 
-/** Records a claim of every channel that is due. */
 const makeRecordDue = Effect.gen(function* () {
   const claims = yield* Claims
   const network = yield* Network

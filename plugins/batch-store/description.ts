@@ -1,7 +1,7 @@
 // Declares the routes of the channel store, with the Schemas of `ChannelWire.ts`.
 import { Schema } from "effect"
 import { parameter } from "../../kernel/http/readQuery.ts"
-import { type Documented, errors, type RouteGroup } from "../../kernel/http/Route.ts"
+import { answers, at, type Documented, type RouteGroup } from "../../kernel/http/Route.ts"
 import { ChannelReport } from "./channelReport.ts"
 import {
   AuthorizerAnswer,
@@ -41,16 +41,13 @@ const post = <Body extends Schema.Constraint>(
     callers: "keyed",
     cost: { cpuMillis: 10, bytesOut: 524_288, statements: 3, rowsWritten: 3 },
     body,
-    answers: {
-      200: { description: "The decision and the channel's record.", body: answer },
-      ...errors({
-        400: "`invalid_request`, with a sentence for each issue.",
-        401: "A bearer key is required.",
-        403: "`forbidden`: no API keys, or no secret to sign with, are configured, or the key has reached a limit.",
-        ...more,
-        503: "The database is unavailable."
-      })
-    }
+    answers: answers("The decision and the channel's record.", answer, {
+      400: "`invalid_request`, with a sentence for each issue.",
+      401: "A bearer key is required.",
+      403: "`forbidden`: no API keys, or no secret to sign with, are configured, or the key has reached a limit.",
+      ...more,
+      503: "The database is unavailable."
+    })
   }) satisfies Documented
 
 export const reserve = post(
@@ -111,9 +108,7 @@ const narrowed = (pattern: RegExp, description: string) =>
   Schema.optionalKey(parameter({ pattern, expected: description }, description))
 
 export const report = {
-  method: "GET",
-  path: "/batch/v1/operator/channels",
-  id: "reportChannels",
+  ...at("GET", "/batch/v1/operator/channels", "reportChannels"),
   summary: "The channels of this facilitator: held, charged and claimed amounts, and when a withdrawal ends.",
   callers: "operators",
   cost: { cpuMillis: 50, bytesOut: 1_048_576, statements: 3 },
@@ -129,12 +124,9 @@ export const report = {
     limit: narrowed(/^[1-9][0-9]{0,3}$/u, "Default: all."),
     cursor: narrowed(/^(?:[0-9T:.+Z-]{1,40})?_[0-9]{1,39}_[0-9a-f]{64}$/u, "Cursor of the previous page.")
   }),
-  answers: {
-    200: { description: "Started withdrawals first; 1,000 at most.", body: ChannelReport },
-    ...errors({
-      400: "A parameter is malformed.",
-      401: "An operator's key or session is required.",
-      503: "The database is unavailable."
-    })
-  }
+  answers: answers("Started withdrawals first; 1,000 at most.", ChannelReport, {
+    400: "A parameter is malformed.",
+    401: "An operator's key or session is required.",
+    503: "The database is unavailable."
+  })
 } satisfies Documented

@@ -15,66 +15,39 @@ const indexing = section("indexing", "Which declarations become listings.", {
     default: true,
     doc: "Refuse a declaration without a schema, or whose info does not match it."
   }),
-  stale_after_hours: integer({
-    default: 168,
-    min: 1,
-    max: 87_600,
-    unit: "hours",
-    doc: "A resource not seen for this long is stale."
-  }),
-  max_metadata_bytes: integer({
-    default: 131_072,
-    min: 1_024,
-    max: 1_048_576,
-    unit: "bytes",
-    doc: "Maximum size of declared metadata as JSON."
-  }),
-  max_schema_bytes: integer({
-    default: 65_536,
-    min: 256,
-    max: 1_048_576,
-    unit: "bytes",
-    doc: "Maximum size of one declared schema as JSON."
-  }),
-  max_example_bytes: integer({
-    default: 16_384,
-    min: 256,
-    max: 1_048_576,
-    unit: "bytes",
-    doc: "Maximum size of one declared example as JSON; a longer output example is left out."
-  }),
-  max_new_resources_per_day: integer({
-    default: 2_000,
-    min: 1,
-    max: 10_000_000,
-    doc:
-      "First listings per UTC day that payments may claim of one origin, verified and settled ones apart, and that " +
+  stale_after_hours: integer(
+    { default: 168, min: 1, max: 87_600, unit: "hours" },
+    "A resource not seen for this long is stale."
+  ),
+  max_metadata_bytes: integer(
+    { default: 131_072, min: 1_024, max: 1_048_576, unit: "bytes" },
+    "Maximum size of declared metadata as JSON."
+  ),
+  max_schema_bytes: integer(
+    { default: 65_536, min: 256, max: 1_048_576, unit: "bytes" },
+    "Maximum size of one declared schema as JSON."
+  ),
+  max_example_bytes: integer(
+    { default: 16_384, min: 256, max: 1_048_576, unit: "bytes" },
+    "Maximum size of one declared example as JSON; a longer output example is left out."
+  ),
+  max_new_resources_per_day: integer(
+    { default: 2_000, min: 1, max: 10_000_000 },
+    "First listings per UTC day that payments may claim of one origin, verified and settled ones apart, and that " +
       "one owner may declare; one payer may begin an eighth of them."
-  }),
-  max_free_listings_per_hour: integer({
-    default: 20,
-    min: 1,
-    max: 10_000_000,
-    doc:
-      "First listings of one payer in an hour by payments that are only verified, of any " +
+  ),
+  max_free_listings_per_hour: integer(
+    { default: 20, min: 1, max: 10_000_000 },
+    "First listings of one payer in an hour by payments that are only verified, of any " +
       "origins and recipients they " +
       "name; beyond it the origin is asked."
-  }),
-  max_declared_bytes_per_day: integer({
-    default: 67_108_864,
-    min: 65_536,
-    max: 1_099_511_627_776,
-    unit: "bytes",
-    doc:
-      "Listings and versions per UTC day, as JSON, that payments may claim of one origin, verified and settled ones " +
+  ),
+  max_declared_bytes_per_day: integer(
+    { default: 67_108_864, min: 65_536, max: 1_099_511_627_776, unit: "bytes" },
+    "Listings and versions per UTC day, as JSON, that payments may claim of one origin, verified and settled ones " +
       "apart, and that one owner may declare; one payer may claim an eighth of them."
-  }),
-  max_versions_per_day: integer({
-    default: 100,
-    min: 1,
-    max: 1_000_000,
-    doc: "New versions of one resource per UTC day."
-  })
+  ),
+  max_versions_per_day: integer({ default: 100, min: 1, max: 1_000_000 }, "New versions of one resource per UTC day.")
 })
 
 const discovery = section(
@@ -86,13 +59,10 @@ const discovery = section(
       default: false,
       doc: "Show resources without an observed payment of the kind in indexing.index_on."
     }),
-    cursor_minutes: integer({
-      default: 15,
-      min: 1,
-      max: 1_440,
-      unit: "minutes",
-      doc: "Maximum life of a cursor; it lives at least two thirds of this."
-    })
+    cursor_minutes: integer(
+      { default: 15, min: 1, max: 1_440, unit: "minutes" },
+      "Maximum life of a cursor; it lives at least two thirds of this."
+    )
   },
   ({ include_unverified }) => (include_unverified ? ["discovery.include_unverified must be false"] : [])
 )
@@ -122,13 +92,10 @@ const security = section(
       default: true,
       doc: "Ask origins for the owner of a resource: /.well-known/x402, then the live 402 of a declared GET or HEAD."
     }),
-    probe_pause_seconds: integer({
-      default: 60,
-      min: 0,
-      max: 86_400,
-      unit: "seconds",
-      doc: "Minimum time between two probes of one resource, and between two requests for one origin's document."
-    }),
+    probe_pause_seconds: integer(
+      { default: 60, min: 0, max: 86_400, unit: "seconds" },
+      "Minimum time between two probes of one resource, and between two requests for one origin's document."
+    ),
     canary_urls: list(Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s/@]+(\/\S*)?$/)), {
       default: ["https://stellar.org/"],
       doc:
@@ -136,13 +103,10 @@ const security = section(
         "them, or another origin, " +
         "answers. Empty: another origin alone."
     }),
-    free_bytes_max: integer({
-      default: 4_294_967_296,
-      min: 1,
-      max: 1_099_511_627_776,
-      unit: "bytes",
-      doc: "Size of the catalog's tables from which on only what was paid for is listed and kept."
-    })
+    free_bytes_max: integer(
+      { default: 4_294_967_296, min: 1, max: 1_099_511_627_776, unit: "bytes" },
+      "Size of the catalog's tables from which on only what was paid for is listed and kept."
+    )
   },
   ({ allow_local_origins, require_https_origins }) => [
     ...(require_https_origins ? [] : ["catalog_security.require_https_origins must be true"]),

@@ -21,7 +21,6 @@ interface CachedOutcome {
   readonly validatedAt: number
 }
 
-/** State of a resource when it was last read. */
 interface ResourceStateHash {
   readonly stateHash: string
   readonly readAt: number

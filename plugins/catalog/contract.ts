@@ -59,7 +59,6 @@ const sold = Schema.decodeUnknownOption(Sold)
 /** The data of a `soldFact`; None when it cannot be read. */
 export const readSold = ({ data, version }: Fact): Option.Option<Sold> => (version === 1 ? sold(data) : Option.none())
 
-/** One way to pay for a resource. */
 export interface PaymentOption {
   readonly scheme: string
   readonly network: NeutralNetwork
@@ -91,7 +90,6 @@ export const volatileMembers: ReadonlyArray<string> =
 export const lastingOf = (resource: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(Object.entries(resource).filter(([key]) => !volatileMembers.includes(key)))
 
-/** A resource as a document for an index. */
 export interface ResourceDocument {
   readonly id: bigint
   readonly type: ResourceType
@@ -122,7 +120,6 @@ export interface Filters {
   readonly scheme?: string
   readonly payTo?: string
   readonly asset?: string
-  /** Neutral name of an extension. */
   readonly extension?: string
   /** Atomic units of `asset`; never without it. */
   readonly maxPrice?: bigint
@@ -233,7 +230,6 @@ export interface RejectedDeclaration {
   readonly toolName: string | null
   readonly payTo: string
   readonly stage: "verified" | "settled"
-  /** The public reason. */
   readonly reason: string | null
   readonly detail: string | null
   /** The listing that it concerned; null if none. */
@@ -301,7 +297,6 @@ export class CatalogRecords extends Context.Service<
 
 export type SearchMode = "lexical" | "semantic" | "hybrid"
 
-/** A search that the route has validated. */
 export interface SearchRequest {
   /** 1 to 512 characters. */
   readonly query: string
@@ -314,7 +309,6 @@ export interface SearchRequest {
   readonly few: Effect.Effect<ReadonlyArray<bigint> | undefined>
   /** True if no other branch answers this search, so this one may spend more time. */
   readonly isAlone: boolean
-  /** Maximum hits. */
   readonly limit: number
 }
 

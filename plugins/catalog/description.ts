@@ -1,7 +1,7 @@
 // Declares the catalog's routes with the Schemas of `AnswerWire.ts`.
 import { Schema } from "effect"
 import type { Parameters } from "../../kernel/http/OpenApi.ts"
-import { type Documented, errors as described, type RouteGroup } from "../../kernel/http/Route.ts"
+import { answers as answersOf, at, type Documented, type RouteGroup } from "../../kernel/http/Route.ts"
 import { text } from "../../kernel/http/wireSchema.ts"
 import {
   AccountExplanation,
@@ -29,22 +29,18 @@ export const reports: RouteGroup = {
   about: "The state of search and the payments it leads to, for operators."
 }
 
-const answers = (description: string, body: Schema.Constraint, errors: Readonly<Record<number, string>>) => ({
-  200: { description, body },
-  ...described(errors, DiscoveryError)
-})
+const answers = (description: string, body: Schema.Constraint, errors: Readonly<Record<number, string>>) =>
+  answersOf(description, body, errors, DiscoveryError)
 
+const open = { exposure: "public", callers: "public" } as const
 const cursor = { cursor: Schema.optionalKey(text("Cursor of the previous page; use it with the same filters.")) }
 
 export const browse = {
-  method: "GET",
-  path: "/discovery/resources",
-  id: "browse",
+  ...at("GET", "/discovery/resources", "browse"),
   summary:
     "Listed resources: first those with evidence, then merely claimed ones, newest listing first; of the " +
     "first twenty at most three of one recipient or origin.",
-  exposure: "public",
-  callers: "public",
+  ...open,
   cost: { cpuMillis: 60, bytesOut: 16_777_216, statements: 9 },
   query: Schema.Struct({
     ...filterParameters,
@@ -59,12 +55,9 @@ export const browse = {
 } satisfies Documented
 
 export const resolve = {
-  method: "GET",
-  path: "/discovery/resource",
-  id: "resolve",
+  ...at("GET", "/discovery/resource", "resolve"),
   summary: "One current resource; a concrete URL of a dynamic route leads to the route's entry.",
-  exposure: "public",
-  callers: "public",
+  ...open,
   cost: { cpuMillis: 10, bytesOut: 196_608, statements: 4 },
   query: Schema.Struct({
     type: kind,
@@ -80,12 +73,9 @@ export const resolve = {
 } satisfies Documented
 
 export const history = {
-  method: "GET",
-  path: "/discovery/history",
-  id: "history",
+  ...at("GET", "/discovery/history", "history"),
   summary: "The versions and price history of a resource, newest first, 200 of each at most.",
-  exposure: "public",
-  callers: "public",
+  ...open,
   cost: { cpuMillis: 10, bytesOut: 524_288, statements: 8 },
   query: Schema.Struct({
     resource: text("URL of the resource."),
@@ -111,37 +101,28 @@ const severalErrors = {
 }
 
 export const facets = {
-  method: "GET",
-  path: "/discovery/facets",
-  id: "facets",
+  ...at("GET", "/discovery/facets", "facets"),
   summary:
     "Counts of the results of a query, or of all that pass the filters, by kind, scheme, asset, price and evidence.",
-  exposure: "public",
-  callers: "public",
+  ...open,
   cost: { cpuMillis: 60, bytesOut: 32_768, statements: 17 },
   query: Schema.Struct(several),
   answers: answers("The counts.", FacetCounts, severalErrors)
 } satisfies Documented
 
 export const feed = {
-  method: "GET",
-  path: "/discovery/feed",
-  id: "feed",
+  ...at("GET", "/discovery/feed", "feed"),
   summary: "A query as a JSON Feed: its 30 results with the newest evidence; claims without evidence are left out.",
-  exposure: "public",
-  callers: "public",
+  ...open,
   cost: { cpuMillis: 60, bytesOut: 524_288, statements: 17 },
   query: Schema.Struct(several),
   answers: answers("The feed, version 1.1; caches may keep it for five minutes.", JsonFeed, severalErrors)
 } satisfies Documented
 
 export const search = {
-  method: "GET",
-  path: "/discovery/search",
-  id: "search",
+  ...at("GET", "/discovery/search", "search"),
   summary: "Ranked search, by the search plugins that are enabled.",
-  exposure: "public",
-  callers: "public",
+  ...open,
   cost: { cpuMillis: 60, bytesOut: 8_912_896, statements: 16, rowsWritten: 1 },
   query: Schema.Struct({
     query: text("The search query.").check(Schema.isMinLength(1), Schema.isMaxLength(512)),
@@ -166,9 +147,7 @@ export const search = {
 } satisfies Documented
 
 export const explain = {
-  method: "GET",
-  path: "/catalog/v1/observations",
-  id: "explainListing",
+  ...at("GET", "/catalog/v1/observations", "explainListing"),
   summary:
     "Why a URL is or is not listed: the state of its listings, the decisions, and its observations, for a key those " +
     "of recipients that signed for it.",
@@ -183,9 +162,7 @@ export const explain = {
 } satisfies Documented
 
 export const explainOwn = {
-  method: "GET",
-  path: "/catalog/v1/account",
-  id: "explainOwnListings",
+  ...at("GET", "/catalog/v1/account", "explainOwnListings"),
   summary: "The listings that pay the session's account, and why each declaration was or was not listed.",
   callers: "public",
   cost: { cpuMillis: 10, bytesOut: 262_144, statements: 8 },
@@ -198,9 +175,7 @@ export const explainOwn = {
 } satisfies Documented
 
 export const move = {
-  method: "POST",
-  path: "/catalog/v1/moves",
-  id: "moveListing",
+  ...at("POST", "/catalog/v1/moves", "moveListing"),
   summary: "An operator removes, quarantines or restores a listing.",
   callers: "operators",
   cost: { cpuMillis: 10, bytesOut: 4_096, statements: 8, rowsWritten: 16, rpcCalls: 1 },
@@ -215,9 +190,7 @@ export const move = {
 } satisfies Documented
 
 export const challenge = {
-  method: "POST",
-  path: "/catalog/v1/challenge",
-  id: "showRecipient",
+  ...at("POST", "/catalog/v1/challenge", "showRecipient"),
   summary: "Binds a recipient to the caller's key, by a challenge that its account signs.",
   callers: "keyed",
   cost: { cpuMillis: 10, bytesOut: 4_096, statements: 4, rowsWritten: 2, rpcCalls: 2 },
@@ -231,9 +204,7 @@ export const challenge = {
 } satisfies Documented
 
 export const look = {
-  method: "POST",
-  path: "/catalog/v1/look",
-  id: "lookAtOrigin",
+  ...at("POST", "/catalog/v1/look", "lookAtOrigin"),
   summary:
     "Probes an origin: lists the resources that it names as unverified, carries out its signed moves, and " +
     "probes its listings again.",

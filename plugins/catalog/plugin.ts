@@ -53,7 +53,6 @@ import { Redeclarations } from "./store/Redeclarations.ts"
 import { gather, Sightings } from "./store/Sightings.ts"
 import { Versions } from "./store/Versions.ts"
 
-/** Services that write the catalog. */
 export const writing = Layer.mergeAll(Listings.layer, Verdicts.layer).pipe(
   Layer.provide(Layer.merge(Redeclarations.layer, Execution.layer)),
   Layer.provideMerge(FirstListings.layer),
@@ -129,7 +128,6 @@ export const plugin = define({
 /** The command line's operations without a running facilitator; they need only the database. */
 export const administration = { explainListing, moveResource }
 
-/** Its reasons, for commands. */
 export { listingReasons as reasons } from "./declaration/reasons.ts"
 
 export { metrics } from "./metrics.ts"

@@ -51,7 +51,6 @@ const signersText = ({ channels, sponsor }: KeyAccounts): string =>
 /** A refused action, with its reason as a sentence. */
 class NotDone extends Schema.TaggedError<NotDone>()("NotDone", { message: Schema.String }) {}
 
-/** Runs one action. */
 const carry = Effect.gen(function* () {
   const channels = yield* ChannelActions
   const network = yield* Network

@@ -20,7 +20,6 @@ const common = {
   "cross-origin-resource-policy": "same-origin"
 }
 
-/** The response with a file, or 304. */
 const answerAsset = (request: Request, asset: Asset) => {
   const headers = { ...common, etag: asset.etag, "cache-control": "no-cache", vary: "accept-encoding" }
   if (hasTag(request, asset.etag)) return HttpServerResponse.empty({ status: 304, headers })

@@ -197,7 +197,6 @@ export const readStatus = Effect.gen(function* () {
 
 const optionTime = (at: Date | null): string | null => at?.toISOString() ?? null
 
-/** The timeline of one settlement on the wire. */
 export const reportHistory = (
   life: LifeRead,
   {

@@ -6,7 +6,6 @@ import { reconciler } from "../../kernel/actor/Actor.ts"
 import { oldBefore } from "../../kernel/time/trustedTime.ts"
 import { Retention } from "../../kernel/config/Retention.ts"
 
-/** Actions per transaction. */
 const deletedMax = 1_000
 
 /** Returns true if more may remain. */
@@ -19,7 +18,6 @@ export const sweepActions = Effect.fnUntraced(function* (keepMillis: number) {
   return deleted.length >= deletedMax
 })
 
-/** Runs the sweep until the Scope closes. */
 export const startActionSweep = Effect.gen(function* () {
   const { moveMillis } = yield* Retention
   const sql = yield* SqlClient.SqlClient

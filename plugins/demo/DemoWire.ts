@@ -1,6 +1,6 @@
 // The demonstration's responses, as Schemas, and its routes for /openapi.json.
 import { Schema } from "effect"
-import { type Documented, errors, type RouteGroup } from "../../kernel/http/Route.ts"
+import { answers, at, type Documented, type RouteGroup } from "../../kernel/http/Route.ts"
 import { anything, text, units } from "../../kernel/http/wireSchema.ts"
 
 const Terms = Schema.Struct({
@@ -48,9 +48,7 @@ export const demoRoutes: RouteGroup = {
 }
 
 export const weatherRoute: Documented = {
-  method: "GET",
-  path: "/demo/weather",
-  id: "demoWeather",
+  ...at("GET", "/demo/weather", "demoWeather"),
   summary: "Requests payment like any seller.",
   callers: "public",
   cost: { cpuMillis: 5, bytesOut: 4_096 },
@@ -64,14 +62,11 @@ export const weatherRoute: Documented = {
 }
 
 export const paymentRoute: Documented = {
-  method: "POST",
-  path: "/demo/payments",
-  id: "demoPayment",
+  ...at("POST", "/demo/payments", "demoPayment"),
   summary: "Creates a buyer and a payment signed by it, in the form of /verify and /settle.",
   callers: "public",
   cost: { cpuMillis: 60, bytesOut: 8_192, statements: 2, rpcCalls: 8 },
-  answers: {
-    200: { description: "The payment, and its `buyer`.", body: DemoPayment },
-    ...errors({ 503: "Too many buyers are being created, or the ledger refuses." })
-  }
+  answers: answers("The payment, and its `buyer`.", DemoPayment, {
+    503: "Too many buyers are being created, or the ledger refuses."
+  })
 }

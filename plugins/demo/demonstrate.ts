@@ -26,7 +26,6 @@ const utf8 = new TextEncoder()
 
 type DemoTerms = Terms & (typeof DemoRequired.Type)["accepts"][number]
 
-/** The seller's response to an unpaid request. */
 const paymentRequired = (host: string, terms: DemoTerms): typeof DemoRequired.Type => ({
   x402Version: 2,
   error: "payment required",

@@ -11,31 +11,21 @@ const ledger = section("local_ledger", "The embedded ledger.", {
   allowed_origins: origins({
     doc: "Origins of web pages that may ask, such as http://localhost:3000; a request from any other page is refused."
   }),
-  port: integer({
-    default: 8_000,
-    min: 0,
-    max: 65_535,
-    doc: "TCP port of RPC, friendbot and ledgers over HTTP; 0 picks a free one."
-  }),
+  port: integer(
+    { default: 8_000, min: 0, max: 65_535 },
+    "TCP port of RPC, friendbot and ledgers over HTTP; 0 picks a free one."
+  ),
   https: flag({ default: true, doc: "Listen with TLS too, with a certificate made in the state folder." }),
-  https_port: integer({
-    default: 8_443,
-    min: 0,
-    max: 65_535,
-    doc: "TCP port of the same over HTTPS; 0 picks a free one."
-  }),
+  https_port: integer({ default: 8_443, min: 0, max: 65_535 }, "TCP port of the same over HTTPS; 0 picks a free one."),
   close: choice(["interval", "manual"], {
     default: "interval",
     doc: "Close by the clock, or only when asked to by the process."
   }),
-  close_interval_ms: integer({ default: 1_000, min: 50, max: 60_000, unit: "ms", doc: "Time between two ledgers." }),
-  contract_time_ms: integer({
-    default: 0,
-    min: 0,
-    max: 60_000,
-    unit: "ms",
-    doc: "Time that the contracts of one ledger may take before the rest waits; 0 is a quarter of the interval."
-  }),
+  close_interval_ms: integer({ default: 1_000, min: 50, max: 60_000, unit: "ms" }, "Time between two ledgers."),
+  contract_time_ms: integer(
+    { default: 0, min: 0, max: 60_000, unit: "ms" },
+    "Time that the contracts of one ledger may take before the rest waits; 0 is a quarter of the interval."
+  ),
   faults: list(Schema.String, {
     default: [],
     doc: "Faults to inject, such as `drop=0.1` or `rpc=getTransaction:503:0.2`."
@@ -47,7 +37,6 @@ export interface ConfigValues {
   /** In lower case. */
   readonly allowedOrigins: ReadonlyArray<string>
   readonly port: number
-  /** Absent: no HTTPS. */
   readonly httpsPort: number | undefined
   readonly close: number | "manual"
   /** Milliseconds; absent: a quarter of the interval, and no bound for a ledger closed by hand. */
@@ -65,7 +54,6 @@ export const configDefaults: ConfigValues = {
   faults: []
 }
 
-/** Declared by the plugin. */
 export const declared = [ledger]
 
 export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/ledger-local/Config") {

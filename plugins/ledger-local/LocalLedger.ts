@@ -15,7 +15,6 @@ export type { Unanswered } from "./rpc/answerRequest.ts"
 const opening = Effect.promise(() => import("./openLocalLedger.ts"))
 
 export class LocalLedger extends Context.Service<LocalLedger, OpenedLedger>()("tollkeeper/ledger-local/LocalLedger") {
-  /** A ledger that keeps its state in `folder`. */
   static readonly layer = (
     options: LocalLedgerOptions,
     folder: string

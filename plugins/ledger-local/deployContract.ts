@@ -24,7 +24,6 @@ class DeploymentFailed extends Schema.TaggedError<DeploymentFailed>()("Deploymen
 const utf8 = new TextEncoder()
 const networkIdOf = (passphrase: string): Uint8Array => hash(utf8.encode(passphrase))
 
-/** A contract that is put on the embedded ledger. */
 export interface LocalContract {
   /** Names the account that deploys it; each contract has a separate account. */
   readonly deployer: string
@@ -88,7 +87,6 @@ const ask = Effect.fnUntraced(function* (
   return "result" in response ? response.result : yield* unanswered()
 })
 
-/** A ledger entry from the RPC; undefined when absent. */
 const entryAt = Effect.fnUntraced(function* (key: xdr.LedgerKey) {
   const { entries, latestLedger } = yield* ask("getLedgerEntries", { keys: [key.toXdr("base64")] })
   const [entry] = entries

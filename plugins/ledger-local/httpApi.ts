@@ -36,7 +36,6 @@ const dumpState = ({ latest, ledger, network, store }: View): string => {
 
 /** A request body may have this many bytes. */
 export const BODY_BYTES_MAX = 512 * 1_024
-/** Requests in one batch. */
 const BATCH_MAX = 50
 
 const json = (body: unknown, status = 200): Response =>
@@ -240,7 +239,6 @@ const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
   ]
 ])
 
-/** Answers one request. */
 export const handle = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], request: Request) {
   const url = new URL(request.url)
   const { method } = request

@@ -72,7 +72,6 @@ const fund = (machine: LedgerMachine) =>
     return closed && { hash: closed.record.transactions[0]!.hash, ledger: closed.record.sequence }
   })
 
-/** Opens the ledger in `folder`, or one in memory. */
 export const openLedger = Effect.fnUntraced(function* (
   options: LocalLedgerOptions,
   folder: string | undefined,

@@ -20,14 +20,12 @@ export interface ServerAddress {
   readonly securing: Effect.Effect<"opening" | Secured | undefined>
 }
 
-/** The HTTPS listener. */
 export interface Secured {
   readonly port: number
   /** The certificate's file, which clients must trust. */
   readonly certificateFile: string
 }
 
-/** The ledger's own folder within the state folder. */
 export const ledgerFolder = (stateFolder: string) => Effect.map(Path.Path, (path) => path.join(stateFolder, "ledger"))
 
 export const serve = Effect.fnUntraced(function* (config: ConfigValues, folder: string) {

@@ -100,7 +100,6 @@ const ledgerLayer = ({ folder, fork }: StandaloneOptions, options: LocalLedgerOp
   return folder === undefined ? LocalLedger.layerTest(options) : LocalLedger.layer(options, folder)
 }
 
-/** Options for opening the ledger. */
 export const ledgerOptions = (
   { chosen = {}, repair, seed: word, startTime, strictCloseTimes }: StandaloneOptions,
   { close, closeMillisMax, faults }: ConfigValues

@@ -38,7 +38,6 @@ const greet = Effect.fnUntraced(function* (serving: ServerAddress, { host, https
   yield* greeting.tryCommand("pay")
 })
 
-/** Layer that the plugin starts. */
 export const layer = Layer.unwrap(
   Effect.gen(function* () {
     const config = yield* Config

@@ -24,24 +24,16 @@ const budgetSection = section(
       default: 50_000_000,
       doc: "Maximum cost of one agent in a UTC day, over all its sessions, atomic units."
     }),
-    replay_seconds: integer({
-      default: 600,
-      min: 0,
-      max: 86_400,
-      unit: "s",
-      doc:
-        "How long an identical call still gets the paid content without paying, after its host has acknowledged " +
+    replay_seconds: integer(
+      { default: 600, min: 0, max: 86_400, unit: "s" },
+      "How long an identical call still gets the paid content without paying, after its host has acknowledged " +
         "it by another request. Until then there is no time limit."
-    }),
-    keep_days: integer({
-      default: 400,
-      min: 3,
-      max: 36_500,
-      unit: "days",
-      doc:
-        "How long postgres keeps payments with a known outcome; memory and file keep three days. " +
+    ),
+    keep_days: integer(
+      { default: 400, min: 3, max: 36_500, unit: "days" },
+      "How long postgres keeps payments with a known outcome; memory and file keep three days. " +
         "Open payments are always kept."
-    })
+    )
   }
 )
 
@@ -51,13 +43,10 @@ const httpPaymentsSection = section("http_payments", "Paid HTTP resources, reque
     default: ["accept", "accept-language", "content-type"],
     doc: "Headers that an agent may set. Those that frame a message, carry credentials or pay are never among them."
   }),
-  max_request_bytes: integer({
-    default: 65_536,
-    min: 0,
-    max: 1_048_576,
-    unit: "bytes",
-    doc: "Maximum body size that an agent may send."
-  })
+  max_request_bytes: integer(
+    { default: 65_536, min: 0, max: 1_048_576, unit: "bytes" },
+    "Maximum body size that an agent may send."
+  )
 })
 
 const batchPaymentsSection = section(
@@ -71,26 +60,18 @@ const batchPaymentsSection = section(
       default: 0,
       doc: "Maximum of one deposit, atomic units, fully reserved in the budget; 0: no deposits."
     }),
-    deposit_calls: integer({
-      default: 20,
-      min: 1,
-      max: 10_000,
-      doc: "Number of calls that a deposit covers, if max_deposit allows it."
-    }),
-    max_withdraw_delay_seconds: integer({
-      default: 86_400,
-      min: 900,
-      max: 2_592_000,
-      unit: "s",
-      doc: "Maximum delay after which a payer can withdraw its deposit without the seller."
-    }),
-    refund_idle_seconds: integer({
-      default: 300,
-      min: 1,
-      max: 86_400,
-      unit: "s",
-      doc: "A channel's balance is refunded after this time without a call, and when the tool server stops."
-    })
+    deposit_calls: integer(
+      { default: 20, min: 1, max: 10_000 },
+      "Number of calls that a deposit covers, if max_deposit allows it."
+    ),
+    max_withdraw_delay_seconds: integer(
+      { default: 86_400, min: 900, max: 2_592_000, unit: "s" },
+      "Maximum delay after which a payer can withdraw its deposit without the seller."
+    ),
+    refund_idle_seconds: integer(
+      { default: 300, min: 1, max: 86_400, unit: "s" },
+      "A channel's balance is refunded after this time without a call, and when the tool server stops."
+    )
   }
 )
 
@@ -112,7 +93,6 @@ interface ConfigValues {
   /** How long a shared store keeps ended payments. */
   readonly keepMillis: number
   readonly perCall: bigint
-  /** Spending limits over several calls. */
   readonly ceilings: Ceilings
   readonly policy: {
     /** As configured; the policy decides by their canonical form (`canonicalRules`). */
@@ -130,7 +110,6 @@ interface ConfigValues {
   }
 }
 
-/** The sections that the plugin declares. */
 export const declared = [budgetSection, httpPaymentsSection, batchPaymentsSection, policySection]
 
 export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/mcp-tools-pay/Config") {

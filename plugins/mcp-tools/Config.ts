@@ -43,7 +43,7 @@ const transportSection = scalar(
 
 const httpSection = section("http", "The listener of the agent tools.", {
   host: optionalText({ doc: "Address to bind. Absent: 127.0.0.1 without keys, 0.0.0.0 with them." }),
-  port: integer({ default: 4522, min: 0, max: 65_535, doc: "TCP port; 0 picks a free one." }),
+  port: integer({ default: 4522, min: 0, max: 65_535 }, "TCP port; 0 picks a free one."),
   api_keys_env: text({
     default: "TOOLS_API_KEYS",
     doc: "Environment variable with the agents' bearer keys, comma separated. Required when there is a signer."
@@ -57,22 +57,17 @@ const httpSection = section("http", "The listener of the agent tools.", {
   allowed_origins: origins({
     doc: "Origins of web pages that may call and read the answers (CORS); a request from any other page is refused."
   }),
-  sessions_max: integer({ default: 500, min: 1, max: 10_000, doc: "Maximum number of open sessions." }),
-  sessions_per_caller_max: integer({
-    default: 50,
-    min: 1,
-    max: 10_000,
-    doc: "Maximum sessions of one key or, without keys, of one address. Another one ends the oldest idle one."
-  }),
-  calls_per_second: integer({
-    default: 200,
-    min: 0,
-    max: 10_000,
-    doc: "Messages a second of one caller, bursts of twice that; 0 means no limit."
-  })
+  sessions_max: integer({ default: 500, min: 1, max: 10_000 }, "Maximum number of open sessions."),
+  sessions_per_caller_max: integer(
+    { default: 50, min: 1, max: 10_000 },
+    "Maximum sessions of one key or, without keys, of one address. Another one ends the oldest idle one."
+  ),
+  calls_per_second: integer(
+    { default: 200, min: 0, max: 10_000 },
+    "Messages a second of one caller, bursts of twice that; 0 means no limit."
+  )
 })
 
-/** The signer's environment variables. */
 export const signerVariables = {
   seed: "TOOLS_PAYER_SECRET",
   token: "TOOLS_SIGNER_TOKEN",
@@ -97,22 +92,15 @@ const signerSection = section("signer", "The signer that pays for agents.", {
 })
 
 const answersSection = section("answers", "How much of an answer fits in one message to a client.", {
-  stdio_bytes_max: integer({
-    default: 8_388_608,
-    min: 16_384,
-    max: 1_073_741_824,
-    unit: "bytes",
-    doc:
-      "Maximum size of one message on stdout; official clients drop a line above 10 MiB. A longer answer is a " +
+  stdio_bytes_max: integer(
+    { default: 8_388_608, min: 16_384, max: 1_073_741_824, unit: "bytes" },
+    "Maximum size of one message on stdout; official clients drop a line above 10 MiB. A longer answer is a " +
       "resource in pages."
-  }),
-  http_bytes_max: integer({
-    default: 33_554_432,
-    min: 16_384,
-    max: 1_073_741_824,
-    unit: "bytes",
-    doc: "Maximum size of one message over HTTP or SSE."
-  })
+  ),
+  http_bytes_max: integer(
+    { default: 33_554_432, min: 16_384, max: 1_073_741_824, unit: "bytes" },
+    "Maximum size of one message over HTTP or SSE."
+  )
 })
 
 const insecureSection = scalar(
@@ -125,7 +113,6 @@ const insecureSection = scalar(
 
 export interface HttpValues extends MembersOf<typeof httpSection> {}
 
-/** Size limits of answers. */
 interface AnswerValues extends MembersOf<typeof answersSection> {
   readonly pageBytesMax: number
   /** How long pages are kept, and their total length; the oldest answer is evicted first. */
@@ -158,7 +145,6 @@ export interface ConfigValues {
   readonly resolvedMcpEndpoints: Readonly<Record<string, string>>
   /** Names of the assets that the enabled networks list, by contract. */
   readonly assets: ReadonlyMap<string, { readonly symbol: string; readonly decimals: number }>
-  /** Enabled networks, by neutral name. */
   readonly networks: ReadonlyArray<NeutralNetwork>
 }
 

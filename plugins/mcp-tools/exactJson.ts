@@ -78,7 +78,6 @@ export const inexactIn = (text: string): string | undefined => {
   return undefined
 }
 
-/** The end of the value that begins at `at`. */
 const valueEnd = (text: string, at: number): number => {
   let depth = 0
   for (let i = at; i < text.length; i++) {

@@ -98,7 +98,6 @@ const agents = Authentication.layer.pipe(
   )
 )
 
-/** Services for other plugins. */
 const provided = Layer.mergeAll(
   DiscoveryClient.layer,
   Wrapping.layer,
@@ -111,5 +110,4 @@ const edge = Layer.merge(Sessions.layer, Stateless.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Calls.layer, Acknowledgements.layer, agents))
 )
 
-/** Starts the plugin. */
 export const layer = started.pipe(Layer.provide(edge), Layer.provideMerge(provided))

@@ -1,6 +1,6 @@
 // The body and the answer of `POST /prepare`, as Schemas, and the route's declaration.
 import { Schema } from "effect"
-import { type Documented, errors } from "../../kernel/http/Route.ts"
+import { answers, at, type Documented } from "../../kernel/http/Route.ts"
 import { anything, text, time, units, whole } from "../../kernel/http/wireSchema.ts"
 
 const PrepareRequest = Schema.Struct({
@@ -68,23 +68,18 @@ export const PrepareAnswer = Schema.Struct({
 
 /** The route without its rule for callers. */
 export const prepareRoute = {
-  method: "POST",
-  path: "/prepare",
-  id: "prepare",
+  ...at("POST", "/prepare", "prepare"),
   summary:
     "Prepares the bytes that a payer signs for a seller's terms. Build the same bytes and compare before signing.",
   cost: { cpuMillis: 20, bytesOut: 16_384, statements: 4, rpcCalls: 6 },
   body: PrepareRequest,
-  answers: {
-    200: { description: "Envelope, authorization, bytes to sign, expiry and fees.", body: PrepareAnswer },
-    ...errors({
-      400: "The body does not contain terms and a payer.",
-      401: "A bearer key is required.",
-      413: "The body is too large.",
-      415: "The body is compressed.",
-      422: "Such a payment would be refused; the error is the reason of /verify.",
-      429: "Too many requests; see Retry-After.",
-      503: "The ledger does not answer."
-    })
-  }
+  answers: answers("Envelope, authorization, bytes to sign, expiry and fees.", PrepareAnswer, {
+    400: "The body does not contain terms and a payer.",
+    401: "A bearer key is required.",
+    413: "The body is too large.",
+    415: "The body is compressed.",
+    422: "Such a payment would be refused; the error is the reason of /verify.",
+    429: "Too many requests; see Retry-After.",
+    503: "The ledger does not answer."
+  })
 } satisfies Omit<Documented, "callers">

@@ -41,12 +41,10 @@ const receipts = section(
       default: false,
       doc: "Put the hash of a checkpoint on the ledger, in the memo of a sponsor's transaction, at most once an hour."
     }),
-    checkpoint_seconds: integer({
-      min: 1,
-      max: 43_200,
-      default: 3_600,
-      doc: "Maximum age of the newest checkpoint; an idle log signs a new one. Verifiers refuse one older than a day."
-    })
+    checkpoint_seconds: integer(
+      { min: 1, max: 43_200, default: 3_600 },
+      "Maximum age of the newest checkpoint; an idle log signs a new one. Verifiers refuse one older than a day."
+    )
   }
 )
 
@@ -64,7 +62,6 @@ interface ConfigValues {
   readonly witnesses: ReadonlyArray<{ readonly url: string; readonly key: string }>
   /** Addresses of published copies of the log. */
   readonly copies: ReadonlyArray<string>
-  /** Whether checkpoints are anchored on the ledger. */
   readonly isAnchored: boolean
   /** Maximum age of the newest checkpoint. */
   readonly checkpointSeconds: number

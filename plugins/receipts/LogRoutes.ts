@@ -47,7 +47,6 @@ export const readTilePath = (path: string): TilePath | undefined => {
 const bundleOf = (entries: ReadonlyArray<Uint8Array>): Uint8Array =>
   joinedBytes(...entries.flatMap((entry) => [Uint8Array.of(entry.length >> 8, entry.length & 0xff), entry]))
 
-/** Parameters in a path. */
 type Params = Readonly<Record<string, string | undefined>>
 type Read<E> = (params: Params) => Effect.Effect<Response, E>
 

@@ -51,7 +51,6 @@ interface LeafRow {
   readonly pay_to: string | null
 }
 
-/** The authenticated caller. */
 type Reader = { readonly principal: string } | { readonly account: string }
 
 const mayRead = ({ pay_to, payer, principal }: LeafRow, reader: Reader): boolean =>

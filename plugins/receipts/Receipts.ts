@@ -73,7 +73,6 @@ export class Receipts extends Context.Service<
      * `make` fails for up to ten minutes, and then returns undefined.
      */
     readonly make: (record: SettlementRecord) => Effect.Effect<Receipt | undefined, KeyUnavailable>
-    /** The stored receipt of a transaction. */
     readonly stored: (place: Place) => Sql<Option.Option<Receipt>>
     /** The receipt for a success answer. A failed read does not abort the caller's transaction. */
     readonly answer: (

@@ -53,7 +53,6 @@ export interface ReceiptExtension {
   readonly info: { readonly format: "jws"; readonly receipt: string }
 }
 
-/** Payload of the draft's attestation, revision 2. */
 export interface AttestationPayload {
   readonly version: 1
   readonly network: string

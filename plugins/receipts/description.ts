@@ -1,6 +1,6 @@
 // Declares the receipts routes with the Schemas of `ReceiptWire.ts`.
 import { Schema } from "effect"
-import { type Documented, errors as described, type RouteGroup } from "../../kernel/http/Route.ts"
+import { answers, at, type Documented, errors as described, type RouteGroup } from "../../kernel/http/Route.ts"
 import { anything, text } from "../../kernel/http/wireSchema.ts"
 import {
   ChallengeAnswered,
@@ -13,6 +13,7 @@ import {
 
 const errors = (descriptions: Readonly<Record<number, string>>) => described(descriptions, ReceiptError)
 
+const open = { exposure: "public", callers: "public" } as const
 const common = { 429: "Too many reads of one caller; see Retry-After.", 503: "The database is unavailable." }
 const hash = Schema.Struct({ hash: text("64 hex digits of the transaction.") })
 const proof = Schema.Struct({ proof: Schema.optionalKey(text("`1` adds the proofs of inclusion.")) })
@@ -23,9 +24,7 @@ const epoch = { epoch: text("Name of the epoch; 1 for the first.") }
 const tilePart = { tile: text("`LEVEL/P` or `entries/P`, and `.p/W` for a partial one (C2SP tlog-tiles).") }
 
 export const receipt = {
-  method: "GET",
-  path: "/receipts/:hash",
-  id: "receipt",
+  ...at("GET", "/receipts/:hash", "receipt"),
   summary: "The receipt of a transaction that the caller settled.",
   callers: "keyed",
   cost: { cpuMillis: 15, bytesOut: 65_536, statements: 14 },
@@ -38,23 +37,21 @@ export const receipt = {
 } satisfies Documented
 
 export const challenge = {
-  method: "POST",
-  path: "/receipts/challenge",
-  id: "receiptChallenge",
+  ...at("POST", "/receipts/challenge", "receiptChallenge"),
   summary: "A challenge for payer or payTo of a payment to sign.",
   callers: "public",
   cost: { cpuMillis: 10, bytesOut: 4_096, statements: 2, rpcCalls: 2 },
   body: ChallengeAsked,
-  answers: {
-    200: { description: "The challenge.", body: ChallengeMade },
-    ...errors({ 400: "No account.", 403: "The host is not configured.", ...common })
-  }
+  answers: answers(
+    "The challenge.",
+    ChallengeMade,
+    { 400: "No account.", 403: "The host is not configured.", ...common },
+    ReceiptError
+  )
 } satisfies Documented
 
 export const account = {
-  method: "POST",
-  path: "/receipts/:hash",
-  id: "receiptOfAccount",
+  ...at("POST", "/receipts/:hash", "receiptOfAccount"),
   summary: "The receipt of a transaction, for its payer or payTo.",
   callers: "public",
   cost: { cpuMillis: 15, bytesOut: 65_536, statements: 16, rpcCalls: 2 },
@@ -73,72 +70,54 @@ export const account = {
 } satisfies Documented
 
 export const did = {
-  method: "GET",
-  path: "/.well-known/did.json",
-  id: "did",
+  ...at("GET", "/.well-known/did.json", "did"),
   summary: "The DID document: every key that ever signed, with its times.",
-  exposure: "public",
-  callers: "public",
+  ...open,
   cost: { cpuMillis: 5, bytesOut: 65_536 },
   answers: { 200: { description: "The document.", body: anything("DID document.") } }
 } satisfies Documented
 
 export const checkpoint = {
-  method: "GET",
-  path: "/log/checkpoint",
-  id: "logCheckpoint",
+  ...at("GET", "/log/checkpoint", "logCheckpoint"),
   summary: "The newest checkpoint of the first epoch.",
-  exposure: "public",
-  callers: "public",
+  ...open,
   cost: { cpuMillis: 5, bytesOut: 4_096, statements: 1 },
   answers: { 200: note, ...errors({ 404: "None yet.", ...common }) }
 } satisfies Documented
 
 export const epochCheckpoint = {
-  method: "GET",
-  path: "/log/:epoch/checkpoint",
-  id: "logEpochCheckpoint",
+  ...at("GET", "/log/:epoch/checkpoint", "logEpochCheckpoint"),
   summary: "The newest checkpoint of an epoch.",
-  exposure: "public",
-  callers: "public",
+  ...open,
   cost: { cpuMillis: 5, bytesOut: 4_096, statements: 2 },
   inPath: Schema.Struct(epoch),
   answers: { 200: note, ...errors({ 404: "No such epoch.", ...common }) }
 } satisfies Documented
 
 export const tile = {
-  method: "GET",
-  path: "/log/tile/*",
-  id: "logTile",
+  ...at("GET", "/log/tile/*", "logTile"),
   summary: "A tile, or a bundle of entries, of the first epoch.",
-  exposure: "public",
-  callers: "public",
+  ...open,
   cost: { cpuMillis: 5, bytesOut: 524_288, statements: 2 },
   inPath: Schema.Struct(tilePart),
   answers: { 200: bytes, ...errors({ 404: "Not there yet.", ...common }) }
 } satisfies Documented
 
 export const epochTile = {
-  method: "GET",
-  path: "/log/:epoch/tile/*",
-  id: "logEpochTile",
+  ...at("GET", "/log/:epoch/tile/*", "logEpochTile"),
   summary: "A tile, or a bundle of entries, of an epoch.",
-  exposure: "public",
-  callers: "public",
+  ...open,
   cost: { cpuMillis: 5, bytesOut: 524_288, statements: 3 },
   inPath: Schema.Struct({ ...epoch, ...tilePart }),
   answers: { 200: bytes, ...errors({ 404: "Not there yet.", ...common }) }
 } satisfies Documented
 
 export const epochs = {
-  method: "GET",
-  path: "/log/epochs",
-  id: "logEpochs",
+  ...at("GET", "/log/epochs", "logEpochs"),
   summary: "The epochs of the log, and why each began.",
-  exposure: "public",
-  callers: "public",
+  ...open,
   cost: { cpuMillis: 5, bytesOut: 65_536, statements: 4 },
-  answers: { 200: { description: "Oldest first.", body: EpochsShown }, ...errors(common) }
+  answers: answers("Oldest first.", EpochsShown, common, ReceiptError)
 } satisfies Documented
 
 export const group: RouteGroup = {

@@ -36,7 +36,6 @@ const isConfiguration = (language: string): boolean => /^[a-z_]{1,63}$/.test(lan
 export class LexicalStore extends Context.Service<
   LexicalStore,
   {
-    /** The language of the settings. */
     readonly language: string
     /** The language of the index that answers: the configured one once it is complete, the previous one until then. */
     readonly answering: Sql<IndexState>

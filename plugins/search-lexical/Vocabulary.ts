@@ -218,7 +218,6 @@ const alikeLexemes = (
   return [...likest.values()]
 }
 
-/** The cached lexemes of words. */
 interface Stems {
   /** Reads the lexemes that are not cached, in one statement. */
   readonly read: (all: ReadonlyArray<Stemmed>) => Effect.Effect<void, SqlError.SqlError>

@@ -53,7 +53,6 @@ const collectTexts = (value: unknown, key: string, depth: number, into: Collecte
   }
 }
 
-/** The searchable text of a resource. */
 export const documentText = (resource: ResourceDocument): WeightedText => {
   const collected: CollectedTexts = { names: [], prose: [], examples: [] }
   for (const { info, schema } of resource.operations) {

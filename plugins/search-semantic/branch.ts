@@ -32,7 +32,6 @@ const makeQueryVector = Effect.gen(function* () {
     )
 })
 
-/** The search for the nearest resources by meaning. */
 export const makeVectorSearch = Effect.gen(function* () {
   const catalog = yield* Catalog
   const { answering } = yield* ActiveGeneration

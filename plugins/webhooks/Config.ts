@@ -22,29 +22,20 @@ const webhooks = section("webhooks", "Signed messages to sellers about their set
     default: false,
     doc: "Allow receivers on this machine or a private network, over plain HTTP."
   }),
-  timeout_ms: integer({ default: 10_000, min: 100, max: 60_000, unit: "ms", doc: "Timeout of a delivery." }),
-  retry_first_ms: integer({
-    default: 1_000,
-    min: 10,
-    max: 600_000,
-    unit: "ms",
-    doc: "Backoff after the first failure; it doubles with each failure."
-  }),
-  retry_max_ms: integer({ default: 900_000, min: 10, max: 86_400_000, unit: "ms", doc: "Maximum backoff." }),
-  give_up_after_hours: integer({
-    default: 72,
-    min: 1,
-    max: 8_760,
-    unit: "hours",
-    doc: "Retry period; an event that is not accepted by then is given up."
-  }),
-  keep_days: integer({
-    default: 30,
-    min: 1,
-    max: 3_650,
-    unit: "days",
-    doc: "How long delivered and given-up events are kept for replay."
-  })
+  timeout_ms: integer({ default: 10_000, min: 100, max: 60_000, unit: "ms" }, "Timeout of a delivery."),
+  retry_first_ms: integer(
+    { default: 1_000, min: 10, max: 600_000, unit: "ms" },
+    "Backoff after the first failure; it doubles with each failure."
+  ),
+  retry_max_ms: integer({ default: 900_000, min: 10, max: 86_400_000, unit: "ms" }, "Maximum backoff."),
+  give_up_after_hours: integer(
+    { default: 72, min: 1, max: 8_760, unit: "hours" },
+    "Retry period; an event that is not accepted by then is given up."
+  ),
+  keep_days: integer(
+    { default: 30, min: 1, max: 3_650, unit: "days" },
+    "How long delivered and given-up events are kept for replay."
+  )
 })
 
 export interface Receiver {

@@ -7,7 +7,7 @@ import { Authentication } from "../../kernel/http/Authentication.ts"
 import { asksForCsv, listed } from "../../kernel/http/csv.ts"
 import { json, operatorRequired, temporarilyUnavailable } from "../../kernel/http/httpMiddleware.ts"
 import { formOf, parameter, queryOf, readQuery } from "../../kernel/http/readQuery.ts"
-import { addRoutes, type Documented, errors, route } from "../../kernel/http/Route.ts"
+import { addRoutes, answers, at, type Documented, route } from "../../kernel/http/Route.ts"
 import { type DeliveryFilter, type DeliveryPage, ListedDeliveries, listDeliveries } from "./deliveryList.ts"
 
 const pageDefault = 50
@@ -20,9 +20,7 @@ const narrowed = (pattern: RegExp, description: string) =>
   Schema.optionalKey(parameter({ pattern, expected: description }, description))
 
 const deliveries = {
-  method: "GET",
-  path: "/webhooks/v1/deliveries",
-  id: "webhookDeliveries",
+  ...at("GET", "/webhooks/v1/deliveries", "webhookDeliveries"),
   summary: "Deliveries to webhook receivers, newest first; a CSV has up to 10,000.",
   callers: "operators",
   cost: { cpuMillis: 10, bytesOut: 131_072, statements: 4 },
@@ -36,14 +34,11 @@ const deliveries = {
     limit: narrowed(/^[1-9][0-9]{0,4}$/u, `Clamped to ${pageMax}; default ${pageDefault}.`),
     cursor: narrowed(/^[1-9][0-9]{0,17}$/u, "Cursor of the previous page.")
   }),
-  answers: {
-    200: { description: "A page.", body: ListedDeliveries },
-    ...errors({
-      400: "`invalid_parameter`, with a sentence for each issue.",
-      401: "An operator's key or session is required.",
-      503: "The database is unavailable."
-    })
-  }
+  answers: answers("A page.", ListedDeliveries, {
+    400: "`invalid_parameter`, with a sentence for each issue.",
+    401: "An operator's key or session is required.",
+    503: "The database is unavailable."
+  })
 } satisfies Documented
 const { fields } = deliveries.query
 const names = Object.keys(fields) as ReadonlyArray<keyof typeof fields>

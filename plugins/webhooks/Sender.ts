@@ -26,15 +26,12 @@ import { SigningSecrets } from "./SigningSecrets.ts"
 
 /** A receiver with this answer will never accept a message again. */
 const goneStatus = 410
-/** Maximum messages in flight to one receiver. */
 const concurrencyMax = 4
-/** Polling interval for due deliveries. */
 const readEvery = "1 second"
 /** Lease time in addition to the attempt's timeout. */
 const leaseSlackMillis = 10_000
 /** Maximum bytes read of a response. */
 const answerBytesMax = 65_536
-/** Maximum doublings of the backoff. */
 const doublingsMax = 30
 /** The longest pause that a receiver may ask for. */
 const askedMillisMax = 24 * 3_600_000

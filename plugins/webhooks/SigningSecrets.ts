@@ -9,7 +9,6 @@ import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Config, type Receiver, receiverNamed, type NoSuchReceiver } from "./Config.ts"
 
-/** Minimum bytes of a secret. */
 const secretBytesMin = 16
 /** Hex digits that distinguish the secrets of two replicas. */
 const markLength = 12
@@ -59,7 +58,6 @@ const readSource = Effect.fnUntraced(function* (
 export class SigningSecrets extends Context.Service<
   SigningSecrets,
   {
-    /** The current secrets of this receiver. */
     readonly of: (receiver: Receiver) => Secrets
     /**
      * Loads the secrets from one receiver's source. Fails if they are unchanged, or if no current secret is among them,

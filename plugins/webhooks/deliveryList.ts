@@ -20,7 +20,6 @@ export interface DeliveryFilter {
   readonly receiver?: string | undefined
   readonly state?: string | undefined
   readonly type?: string | undefined
-  /** The id of a settlement. */
   readonly settlement?: string | undefined
   /** Time of the event, `from` inclusive and `to` exclusive; ISO 8601. */
   readonly from?: string | undefined

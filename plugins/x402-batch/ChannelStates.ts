@@ -16,7 +16,6 @@ import { batchKeys } from "./Config.ts"
 import { proveState } from "./proveState.ts"
 import { type Known, StateCache, staleLedgersMax } from "./StateCache.ts"
 
-/** Maximum channels of one read. */
 const readMax = 200
 /** Minimum time between the starts of two reads, so that unknown channels cause few calls. */
 const readIntervalMillis = 20

@@ -6,7 +6,6 @@ import type { EventsAnswer } from "../../kernel/ledger/LedgerRpc.ts"
 import { batchEventOf, channelsOfEvent } from "./batchCalls.ts"
 import type { ChannelState } from "./batchCodec.ts"
 
-/** Maximum number of cached channel states. */
 const statesMax = 20_000
 /** Maximum age of a cached channel state, in ledgers. */
 export const staleLedgersMax = 1
@@ -18,7 +17,6 @@ const aheadLedgersMax = 20
 /** Maximum number of ledgers to fetch events for after an idle period. Beyond it we read the channels again. */
 const gapLedgersMax = 1_000
 
-/** A channel as of a ledger. */
 export interface Known {
   readonly channelId: string
   readonly ledger: number

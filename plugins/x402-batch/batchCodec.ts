@@ -65,7 +65,6 @@ export interface ChannelState {
   readonly refundNonce: bigint
 }
 
-/** One channel of a claim. */
 export interface ClaimEntry {
   readonly config: ChannelConfig
   /** The signed cumulative maximum. */

@@ -71,7 +71,6 @@ interface LedgerCall {
   readonly auth: ReadonlyArray<AuthEntry>
 }
 
-/** The call of a payload that has all its signatures. */
 export const callOfPayload = (payload: LedgerPayload, contract: string): LedgerCall => {
   switch (payload._tag) {
     case "Deposit":

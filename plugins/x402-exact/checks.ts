@@ -79,204 +79,144 @@ const credentialAddress = (entry: AuthEntry): string | undefined => {
     : (addressText(credentials.address) ?? [...addressesIn(credentials.address)][0])
 }
 
-export const checks: ReadonlyArray<Check> = [
-  {
-    name: "one contract call and nothing else",
-    find: ({ call }) =>
-      call === undefined
-        ? ["invalid_exact_ledger_payload_wrong_operation", "the transaction is not exactly one contract call"]
-        : undefined
+const named = (finds: Readonly<Record<string, Check["find"]>>): ReadonlyArray<Check> =>
+  Object.entries(finds).map(([name, find]) => ({ name, find }))
+
+export const checks: ReadonlyArray<Check> = named({
+  "one contract call and nothing else": ({ call }) =>
+    call === undefined
+      ? ["invalid_exact_ledger_payload_wrong_operation", "the transaction is not exactly one contract call"]
+      : undefined,
+  "no source, signature or condition of ours": ({ call, isOurs, payload }) => {
+    const source = call?.operation.sourceAccount
+    const sources = [payload.source, ...(source == null ? [] : addressesIn(source))]
+    return sources.some(isOurs)
+      ? ["invalid_exact_ledger_payload_unsafe_tx_or_op_source", "an account of the facilitator is a source"]
+      : undefined
   },
-  {
-    name: "no source, signature or condition of ours",
-    find: ({ call, isOurs, payload }) => {
-      const source = call?.operation.sourceAccount
-      const sources = [payload.source, ...(source == null ? [] : addressesIn(source))]
-      return sources.some(isOurs)
-        ? ["invalid_exact_ledger_payload_unsafe_tx_or_op_source", "an account of the facilitator is a source"]
-        : undefined
+  "the contract is the asset": ({ call, terms }) =>
+    call?.contract !== terms.asset
+      ? ["invalid_exact_ledger_payload_wrong_asset", "the contract called is not the asset"]
+      : undefined,
+  "transfer with three arguments": ({ call }) =>
+    call?.functionName !== "transfer" || call.args.length !== 3
+      ? ["invalid_exact_ledger_payload_wrong_function_name", "the call is not transfer(from, to, amount)"]
+      : undefined,
+  "plain addresses": ({ terms, transfer }) =>
+    transfer.muxed || terms.payTo.startsWith("M")
+      ? ["invalid_exact_ledger_payload_muxed_address", "muxed addresses are not supported"]
+      : undefined,
+  "the facilitator is not the payer": ({ isOurs, transfer }) =>
+    transfer.from !== undefined && isOurs(transfer.from)
+      ? ["invalid_exact_ledger_payload_facilitator_is_payer", "an account of the facilitator is the payer"]
+      : undefined,
+  "the facilitator receives nothing": ({ isOurs, terms, transfer }) =>
+    isOurs(terms.payTo) || (transfer.to !== undefined && isOurs(transfer.to))
+      ? ["invalid_exact_ledger_payload_facilitator_is_recipient", "an account of the facilitator is the recipient"]
+      : undefined,
+  "the recipient is payTo": ({ terms, transfer }) =>
+    transfer.to === undefined || transfer.to !== terms.payTo
+      ? ["invalid_exact_ledger_payload_wrong_recipient", "the recipient is not payTo"]
+      : undefined,
+  "a payer": ({ transfer }) =>
+    transfer.from === undefined
+      ? ["invalid_exact_ledger_payload_missing_payer_signature", "the payer is no address"]
+      : undefined,
+  "payer and recipient differ": ({ terms, transfer }) =>
+    transfer.from === terms.payTo
+      ? ["invalid_exact_ledger_payload_self_payment", "payer and recipient are the same"]
+      : undefined,
+  "the amount is the required one, above zero, within the asset's bound": ({ paymentMax, terms, transfer }) => {
+    const required = terms.amount._tag === "Some" ? terms.amount.value : undefined
+    if (required === undefined || required <= 0n || transfer.amount !== required) {
+      return ["invalid_exact_ledger_payload_wrong_amount", "the amount is not the required one, or not above zero"]
     }
+    return required > paymentMax
+      ? ["invalid_exact_ledger_payload_wrong_amount", "the amount is above this asset's largest payment"]
+      : undefined
   },
-  {
-    name: "the contract is the asset",
-    find: ({ call, terms }) =>
-      call?.contract !== terms.asset
-        ? ["invalid_exact_ledger_payload_wrong_asset", "the contract called is not the asset"]
+  "authorized by entries": (subject) =>
+    entriesOf(subject).length === 0
+      ? ["invalid_exact_ledger_payload_no_auth_entries", "there is no authorization entry"]
+      : undefined,
+  "address credentials only": (subject) =>
+    everyEntry(subject, (entry) =>
+      credentialsOf(entry) === undefined
+        ? ["invalid_exact_ledger_payload_unsupported_credential_type", "credentials of this kind are not accepted"]
         : undefined
-  },
-  {
-    name: "transfer with three arguments",
-    find: ({ call }) =>
-      call?.functionName !== "transfer" || call.args.length !== 3
-        ? ["invalid_exact_ledger_payload_wrong_function_name", "the call is not transfer(from, to, amount)"]
+    ),
+  "no account of ours in any authorization": (subject) =>
+    everyEntry(subject, (entry) =>
+      [...addressesIn(entry)].some(subject.isOurs)
+        ? [
+            "invalid_exact_ledger_payload_facilitator_in_auth",
+            "an account of the facilitator appears in an authorization"
+          ]
         : undefined
-  },
-  {
-    name: "plain addresses",
-    find: ({ terms, transfer }) =>
-      transfer.muxed || terms.payTo.startsWith("M")
-        ? ["invalid_exact_ledger_payload_muxed_address", "muxed addresses are not supported"]
+    ),
+  "no sub-invocations": (subject) =>
+    everyEntry(subject, (entry) =>
+      hasSubInvocations(entry)
+        ? ["invalid_exact_ledger_payload_has_subinvocations", "the authorization covers further calls"]
         : undefined
-  },
-  {
-    name: "the facilitator is not the payer",
-    find: ({ isOurs, transfer }) =>
-      transfer.from !== undefined && isOurs(transfer.from)
-        ? ["invalid_exact_ledger_payload_facilitator_is_payer", "an account of the facilitator is the payer"]
-        : undefined
-  },
-  {
-    name: "the facilitator receives nothing",
-    find: ({ isOurs, terms, transfer }) =>
-      isOurs(terms.payTo) || (transfer.to !== undefined && isOurs(transfer.to))
-        ? ["invalid_exact_ledger_payload_facilitator_is_recipient", "an account of the facilitator is the recipient"]
-        : undefined
-  },
-  {
-    name: "the recipient is payTo",
-    find: ({ terms, transfer }) =>
-      transfer.to === undefined || transfer.to !== terms.payTo
-        ? ["invalid_exact_ledger_payload_wrong_recipient", "the recipient is not payTo"]
-        : undefined
-  },
-  {
-    name: "a payer",
-    find: ({ transfer }) =>
-      transfer.from === undefined
-        ? ["invalid_exact_ledger_payload_missing_payer_signature", "the payer is no address"]
-        : undefined
-  },
-  {
-    name: "payer and recipient differ",
-    find: ({ terms, transfer }) =>
-      transfer.from === terms.payTo
-        ? ["invalid_exact_ledger_payload_self_payment", "payer and recipient are the same"]
-        : undefined
-  },
-  {
-    name: "the amount is the required one, above zero, within the asset's bound",
-    find: ({ paymentMax, terms, transfer }) => {
-      const required = terms.amount._tag === "Some" ? terms.amount.value : undefined
-      if (required === undefined || required <= 0n || transfer.amount !== required) {
-        return ["invalid_exact_ledger_payload_wrong_amount", "the amount is not the required one, or not above zero"]
-      }
-      return required > paymentMax
-        ? ["invalid_exact_ledger_payload_wrong_amount", "the amount is above this asset's largest payment"]
-        : undefined
+    ),
+  "exactly the payer authorizes, once": (subject) => {
+    const [entry, ...others] = entriesOf(subject)
+    if (entry === undefined || credentialAddress(entry) !== subject.transfer.from) {
+      return ["invalid_exact_ledger_payload_missing_payer_signature", "the authorization is not the payer's"]
     }
+    return others.length > 0
+      ? ["invalid_exact_ledger_payload_unexpected_pending_signatures", "there are further authorization entries"]
+      : undefined
   },
-  {
-    name: "authorized by entries",
-    find: (subject) =>
-      entriesOf(subject).length === 0
-        ? ["invalid_exact_ledger_payload_no_auth_entries", "there is no authorization entry"]
+  "the payer authorizes this very call": ({ call }) => {
+    const [entry] = call?.auth ?? []
+    const authorized = entry === undefined ? undefined : authorizedCall(entry.rootInvocation)
+    const same =
+      authorized !== undefined &&
+      call !== undefined &&
+      sameBytes(encodeInvoked(authorized), encodeInvoked(call.invoked))
+    return same
+      ? undefined
+      : ["invalid_exact_ledger_payload_missing_payer_signature", "the authorization is for another call"]
+  },
+  signed: (subject) =>
+    everyEntry(subject, (entry) =>
+      isVoid(credentialsOf(entry)?.signature)
+        ? ["invalid_exact_ledger_payload_missing_payer_signature", "the authorization is not signed"]
         : undefined
-  },
-  {
-    name: "address credentials only",
-    find: (subject) =>
-      everyEntry(subject, (entry) =>
-        credentialsOf(entry) === undefined
-          ? ["invalid_exact_ledger_payload_unsupported_credential_type", "credentials of this kind are not accepted"]
-          : undefined
-      )
-  },
-  {
-    name: "no account of ours in any authorization",
-    find: (subject) =>
-      everyEntry(subject, (entry) =>
-        [...addressesIn(entry)].some(subject.isOurs)
-          ? [
-              "invalid_exact_ledger_payload_facilitator_in_auth",
-              "an account of the facilitator appears in an authorization"
-            ]
-          : undefined
-      )
-  },
-  {
-    name: "no sub-invocations",
-    find: (subject) =>
-      everyEntry(subject, (entry) =>
-        hasSubInvocations(entry)
-          ? ["invalid_exact_ledger_payload_has_subinvocations", "the authorization covers further calls"]
-          : undefined
-      )
-  },
-  {
-    name: "exactly the payer authorizes, once",
-    find: (subject) => {
-      const [entry, ...others] = entriesOf(subject)
-      if (entry === undefined || credentialAddress(entry) !== subject.transfer.from) {
-        return ["invalid_exact_ledger_payload_missing_payer_signature", "the authorization is not the payer's"]
-      }
-      return others.length > 0
-        ? ["invalid_exact_ledger_payload_unexpected_pending_signatures", "there are further authorization entries"]
+    ),
+  "not expired": (subject) =>
+    everyEntry(subject, (entry) =>
+      checkExpiry(credentialsOf(entry)?.signatureExpirationLedger ?? 0, subject.time.sequence)
+    ),
+  "not too far in the future": (subject) => {
+    const latest = latestExpiry(subject.time, subject.terms.maxTimeoutSeconds, subject.expiryToleranceLedgers)
+    return everyEntry(subject, (entry) => {
+      const ends = credentialsOf(entry)?.signatureExpirationLedger ?? 0
+      return ends > latest
+        ? [
+            "invalid_exact_ledger_signature_expiration_too_far",
+            `the authorization ends at ledger ${ends}, beyond ledger ${latest}`
+          ]
         : undefined
-    }
+    })
   },
-  {
-    name: "the payer authorizes this very call",
-    find: ({ call }) => {
-      const [entry] = call?.auth ?? []
-      const authorized = entry === undefined ? undefined : authorizedCall(entry.rootInvocation)
-      const same =
-        authorized !== undefined &&
-        call !== undefined &&
-        sameBytes(encodeInvoked(authorized), encodeInvoked(call.invoked))
-      return same
-        ? undefined
-        : ["invalid_exact_ledger_payload_missing_payer_signature", "the authorization is for another call"]
-    }
-  },
-  {
-    name: "signed",
-    find: (subject) =>
-      everyEntry(subject, (entry) =>
-        isVoid(credentialsOf(entry)?.signature)
-          ? ["invalid_exact_ledger_payload_missing_payer_signature", "the authorization is not signed"]
-          : undefined
-      )
-  },
-  {
-    name: "not expired",
-    find: (subject) =>
-      everyEntry(subject, (entry) =>
-        checkExpiry(credentialsOf(entry)?.signatureExpirationLedger ?? 0, subject.time.sequence)
-      )
-  },
-  {
-    name: "not too far in the future",
-    find: (subject) => {
-      const latest = latestExpiry(subject.time, subject.terms.maxTimeoutSeconds, subject.expiryToleranceLedgers)
-      return everyEntry(subject, (entry) => {
-        const ends = credentialsOf(entry)?.signatureExpirationLedger ?? 0
-        return ends > latest
-          ? [
-              "invalid_exact_ledger_signature_expiration_too_far",
-              `the authorization ends at ledger ${ends}, beyond ledger ${latest}`
-            ]
-          : undefined
-      })
-    }
-  },
-  {
-    name: "signatures by listed keys verify",
-    find: (subject) =>
-      everyEntry(subject, (entry) => {
-        const credentials = credentialsOf(entry)
-        const payload = signedPayload(subject.crypto, subject.networkId, entry)
-        // A contract account's signature is its own contract's business: the simulation verifies it.
-        if (credentials === undefined || payload === undefined || !isAccount(subject.transfer.from ?? ""))
-          return undefined
-        const signatures = keySignatures(credentials.signature)
-        const valid =
-          signatures !== undefined &&
-          signatures.length > 0 &&
-          signatures.every(({ key, signature }) => verifyEd25519(subject.crypto, key, payload, signature))
-        return valid ? undefined : ["invalid_exact_ledger_payload_invalid_signature", "a signature does not verify"]
-      })
-  }
-]
+  "signatures by listed keys verify": (subject) =>
+    everyEntry(subject, (entry) => {
+      const credentials = credentialsOf(entry)
+      const payload = signedPayload(subject.crypto, subject.networkId, entry)
+      // A contract account's signature is its own contract's business: the simulation verifies it.
+      if (credentials === undefined || payload === undefined || !isAccount(subject.transfer.from ?? ""))
+        return undefined
+      const signatures = keySignatures(credentials.signature)
+      const valid =
+        signatures !== undefined &&
+        signatures.length > 0 &&
+        signatures.every(({ key, signature }) => verifyEd25519(subject.crypto, key, payload, signature))
+      return valid ? undefined : ["invalid_exact_ledger_payload_invalid_signature", "a signature does not verify"]
+    })
+})
 
 const ofSignatures = new Set(["signed", "signatures by listed keys verify"])
 

@@ -15,5 +15,4 @@ export const plugin = define({
   layer
 })
 
-/** Its reasons, for commands. */
 export { refusals as reasons } from "./refusals.ts"

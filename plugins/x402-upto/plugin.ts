@@ -17,5 +17,4 @@ export const plugin = define({
   layer: loaded(() => import("./UptoScheme.ts"))
 })
 
-/** Its reasons, for commands. */
 export { refusals as reasons } from "./refusals.ts"

@@ -42,7 +42,6 @@ export interface Profile {
   readonly wasmHash: string
   readonly functionName: string
   readonly arguments: ReadonlyArray<ArgumentName>
-  /** The arguments that the payer signs, in order. */
   readonly signed: ReadonlyArray<ArgumentName>
   /** How the allowance ends: with the call, as the payer chose, or only by its last ledger. */
   readonly revokes: "always" | "as signed" | "never"
@@ -168,7 +167,6 @@ export const registeredAs = (codeHash: string | undefined): Profile | undefined 
 /** Position of an argument in the call; -1 if the profile does not have the argument. */
 export const positionIn = ({ arguments: names }: Profile, name: ArgumentName): number => names.indexOf(name)
 
-/** The profile of a contract's calls: ours for a contract that is not offered. */
 export const profileIn =
   (offered: ReadonlyArray<OfferedContract>) =>
   (address: string): Profile =>

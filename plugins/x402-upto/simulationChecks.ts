@@ -30,7 +30,6 @@ export interface Settlement {
   readonly amount: bigint
 }
 
-/** Meanings of the settlement contract's error codes. */
 const meanings: ReadonlyArray<HostErrorMeaning> = [
   [/Contract, #105\)/, "the authorization is not valid yet"],
   [/Contract, #106\)/, "the authorization's deadline has passed"],

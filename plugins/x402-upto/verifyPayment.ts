@@ -108,7 +108,6 @@ const expiredAuthorization = ([reason]: NonNullable<CheckError>, { payload: { ca
     ? endOfLife(lastLedgerOf(call), lastSecondOf(call), time)
     : {}
 
-/** The operation to simulate, and for `settle` to submit. */
 const operationOf = Effect.fnUntraced(function* (call: SettleCall, amount: bigint, stage: Stage) {
   const alone = callWithAmount(call, amount, call.auth)
   // Without a facilitator argument in the profile, only the payer authorizes.

@@ -114,7 +114,6 @@ const rotate = Command.make(
   })
 ).pipe(Command.withDescription("Rotate to the new seeds in the sources, without a restart; replicas follow"))
 
-/** A variable's secrets, comma separated. */
 const secretsOf = (profile: Profile, variable: string): ReadonlyArray<Redacted.Redacted> =>
   Option.match(profile.secret(variable), {
     onNone: () => [],

@@ -213,7 +213,6 @@ export const storyOf = (life: SettlementHistory, around: Surroundings): Story =>
   }
 }
 
-/** The story as lines for people. */
 export const linesOf = ({ settlement, state, steps }: Story): ReadonlyArray<string> => [
   `settlement ${settlement}: ${state}`,
   ...steps.map(({ says, step }) => `  ${step.padEnd(8)}  ${says}`)

@@ -42,7 +42,6 @@ export const withMoves = <A, E>(
   use: (moves: OperatorActions["Service"]) => Effect.Effect<A, E, SqlClient.SqlClient>
 ) => Effect.provide(Effect.flatMap(OperatorActions, use), movesAt(place))
 
-/** A settlement in one line. */
 export const line = ({
   amount,
   asset,

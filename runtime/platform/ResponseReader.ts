@@ -79,7 +79,6 @@ export class ResponseReader {
     }
   }
 
-  /** The connection has ended. */
   close(): void {
     if (this.#isEnded) return
     if (this.#framing === undefined) this.#unframed()

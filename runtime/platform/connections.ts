@@ -12,7 +12,6 @@ import type { Socket } from "node:net"
 import { principalOf } from "../../kernel/http/addresses.ts"
 import { SlowLane } from "./SlowLane.ts"
 
-/** Limits of the connections of a listener. */
 export interface ConnectionLimits {
   readonly connectionsMax: number
   /** Connections of one address, or of one /64 of IPv6. */
@@ -23,9 +22,7 @@ export interface ConnectionLimits {
   readonly isPayment: (request: IncomingMessage) => boolean
   /** Maximum bytes of one request, its head and framing included. */
   readonly requestBytesMax: number
-  /** From the first byte of a request to the end of its head. */
   readonly headMillis: number
-  /** From a request's head to the end of its body. */
   readonly bodyMillis: number
   /** Time limits for a connection that has sent nothing, and for one that is idle between two requests. */
   readonly silentMillis: number
@@ -115,7 +112,6 @@ const refuseUnread = (response: ServerResponse, status: number): void => {
   response.writeHead(status, { connection: "close", "content-length": 0, "retry-after": "1" }).end()
 }
 
-/** The connections of one listener. */
 class Connections {
   readonly #limits: ConnectionLimits
   readonly #begin: (...exchange: Exchange) => void

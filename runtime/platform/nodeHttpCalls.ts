@@ -39,7 +39,6 @@ const clientOptions: Client.Options = {
 const stopped = new Error("the call is over")
 const ended = new Error("the connections are closed")
 
-/** The connections to one origin. */
 class Connections {
   readonly #open: () => Client
   readonly #all = new Set<Connection>()

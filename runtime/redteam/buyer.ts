@@ -148,7 +148,6 @@ const substituteData = (call: xdr.InvokeContractArgs): xdr.SorobanTransactionDat
     resourceFee: 40_000n
   })
 
-/** The signed call of a payment, and its context. */
 const signCall = (options: PaymentOptions, latestLedger: number) => {
   const tamper = options.tamper ?? {}
   const networkPassphrase = options.networkPassphrase ?? Networks.TESTNET

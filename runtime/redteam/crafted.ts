@@ -14,7 +14,7 @@ export interface Crafted {
   readonly attack: number
   readonly name: string
   /** Accepted reasons, in neutral spelling; without it any reason is accepted. */
-  readonly reasons?: ReadonlyArray<string>
+  readonly reasons?: ReadonlyArray<string> | undefined
   readonly tamper: (cast: Cast) => PaymentTamper
   /** The seller's terms have another recipient. */
   readonly payTo?: (cast: Cast) => string
@@ -28,3 +28,12 @@ export const price = 10_000n
 export const exact = "invalid_exact_ledger_payload"
 export const i128 = (value: bigint) => nativeToScVal(value, { type: "i128" })
 export const address = (value: string) => new Address(value).toScVal()
+
+export const anyReason = undefined
+
+export const crafted = (
+  attack: number,
+  name: string,
+  reasons: ReadonlyArray<string> | undefined,
+  tamper: Crafted["tamper"]
+): Crafted => ({ attack, name, reasons, tamper })

@@ -3,7 +3,7 @@
 import { type Keypair, Networks, StrKey, xdr } from "@stellar/stellar-sdk"
 import { callOf, invocationOf, signatureMap, signAuthorization } from "./authorization.ts"
 import { type AuthorizationContext, testnetUsdc } from "./buyer.ts"
-import { address, type Crafted, exact, i128, price } from "./crafted.ts"
+import { address, anyReason, type Crafted, crafted, exact, i128, price } from "./crafted.ts"
 
 /** Encodings of points of order 1, 2 and 4. */
 const smallOrder = [
@@ -25,24 +25,21 @@ const malleated = (signature: Uint8Array): Uint8Array => {
 
 /** The facilitator's own account as payer or recipient. */
 const forgedParties = (role: "sponsor" | "channel"): ReadonlyArray<Crafted> => [
-  {
-    attack: 1,
-    name: `the ${role} as payer, with source-account credentials`,
-    reasons: [`${exact}_facilitator_is_payer`, `${exact}_unsafe_tx_or_op_source`],
-    tamper: (cast) => ({ from: cast[role], source: cast[role], credentials: "sourceAccount" })
-  },
-  {
-    attack: 1,
-    name: `the ${role} as payer, in an unsigned authorization`,
-    reasons: [`${exact}_facilitator_is_payer`],
-    tamper: (cast) => ({ from: cast[role], authAddress: cast[role], signatureValue: () => xdr.ScVal.scvVoid() })
-  },
-  {
-    attack: 1,
-    name: `the ${role} as payer, signed by the buyer`,
-    reasons: [`${exact}_facilitator_is_payer`],
-    tamper: (cast) => ({ from: cast[role], authAddress: cast[role] })
-  },
+  crafted(
+    1,
+    `the ${role} as payer, with source-account credentials`,
+    [`${exact}_facilitator_is_payer`, `${exact}_unsafe_tx_or_op_source`],
+    (cast) => ({ from: cast[role], source: cast[role], credentials: "sourceAccount" })
+  ),
+  crafted(1, `the ${role} as payer, in an unsigned authorization`, [`${exact}_facilitator_is_payer`], (cast) => ({
+    from: cast[role],
+    authAddress: cast[role],
+    signatureValue: () => xdr.ScVal.scvVoid()
+  })),
+  crafted(1, `the ${role} as payer, signed by the buyer`, [`${exact}_facilitator_is_payer`], (cast) => ({
+    from: cast[role],
+    authAddress: cast[role]
+  })),
   {
     attack: 1,
     name: `the ${role} as recipient`,
@@ -54,41 +51,30 @@ const forgedParties = (role: "sponsor" | "channel"): ReadonlyArray<Crafted> => [
 
 /** The same account as a source, or inside an authorization. */
 const hiddenParties = (role: "sponsor" | "channel"): ReadonlyArray<Crafted> => [
-  {
-    attack: 2,
-    name: `the ${role} as source of the transaction`,
-    reasons: [`${exact}_unsafe_tx_or_op_source`],
-    tamper: (cast) => ({ source: cast[role] })
-  },
-  {
-    attack: 3,
-    name: `the ${role} as source of the operation`,
-    reasons: [`${exact}_unsafe_tx_or_op_source`],
-    tamper: (cast) => ({ operationSource: cast[role] })
-  },
-  {
-    attack: 4,
-    name: `the ${role} in a second authorization`,
-    reasons: [`${exact}_facilitator_in_auth`],
-    tamper: (cast) => ({
-      authEntries: (entries, { call, expirationLedger, networkPassphrase }) => [
-        ...entries,
-        signAuthorization({
-          payer: cast.buyer,
-          address: cast[role],
-          invocation: invocationOf(call),
-          nonce: 7n,
-          expirationLedger,
-          networkPassphrase
-        })
-      ]
-    })
-  },
-  {
-    attack: 4,
-    name: `the ${role} in an argument of a sub-invocation`,
-    reasons: [`${exact}_facilitator_in_auth`, `${exact}_has_subinvocations`],
-    tamper: (cast) => ({
+  crafted(2, `the ${role} as source of the transaction`, [`${exact}_unsafe_tx_or_op_source`], (cast) => ({
+    source: cast[role]
+  })),
+  crafted(3, `the ${role} as source of the operation`, [`${exact}_unsafe_tx_or_op_source`], (cast) => ({
+    operationSource: cast[role]
+  })),
+  crafted(4, `the ${role} in a second authorization`, [`${exact}_facilitator_in_auth`], (cast) => ({
+    authEntries: (entries, { call, expirationLedger, networkPassphrase }) => [
+      ...entries,
+      signAuthorization({
+        payer: cast.buyer,
+        address: cast[role],
+        invocation: invocationOf(call),
+        nonce: 7n,
+        expirationLedger,
+        networkPassphrase
+      })
+    ]
+  })),
+  crafted(
+    4,
+    `the ${role} in an argument of a sub-invocation`,
+    [`${exact}_facilitator_in_auth`, `${exact}_has_subinvocations`],
+    (cast) => ({
       subInvocations: [
         invocationOf(
           callOf(testnetUsdc, "approve", [
@@ -100,7 +86,7 @@ const hiddenParties = (role: "sponsor" | "channel"): ReadonlyArray<Crafted> => [
         )
       ]
     })
-  }
+  )
 ]
 
 /** Another authorization of the same call, signed by this account. */
@@ -109,102 +95,60 @@ const another = (payer: Keypair, { call, expirationLedger, networkPassphrase }: 
 
 export const forgedAuthorizations: ReadonlyArray<Crafted> = [
   ...(["sponsor", "channel"] as const).flatMap((role) => [...forgedParties(role), ...hiddenParties(role)]),
-  { attack: 5, name: "source-account credentials of the buyer", tamper: () => ({ credentials: "sourceAccount" }) },
-  { attack: 6, name: "no authorization", tamper: () => ({ authEntries: () => [] }) },
-  {
-    attack: 6,
-    name: "an authorization without a signature",
-    tamper: () => ({ signatureValue: () => xdr.ScVal.scvVoid() })
-  },
-  { attack: 6, name: "an empty list of signatures", tamper: () => ({ signatureValue: () => xdr.ScVal.scvVec([]) }) },
-  { attack: 7, name: "a signature by another key, honestly named", tamper: ({ thief }) => ({ signers: [thief] }) },
-  { attack: 7, name: "the buyer's signature twice", tamper: ({ buyer }) => ({ signers: [buyer, buyer] }) },
-  {
-    attack: 7,
-    name: "the buyer's signature beside a stranger's",
-    tamper: ({ buyer, thief }) => ({ signers: [buyer, thief] })
-  },
-  {
-    attack: 7,
-    name: "a signature for another network",
-    reasons: [`${exact}_invalid_signature`],
-    tamper: () => ({ signedPassphrase: Networks.PUBLIC })
-  },
-  {
-    attack: 8,
-    name: "64 zero bytes as signature",
-    reasons: [`${exact}_invalid_signature`],
-    tamper: () => ({ signature: (s) => s.map(() => 0) })
-  },
-  { attack: 8, name: "63 bytes as signature", tamper: () => ({ signature: (s) => s.slice(0, 63) }) },
-  {
-    attack: 8,
-    name: "a signature with S plus the group's order",
-    reasons: [`${exact}_invalid_signature`],
-    tamper: () => ({ signature: malleated })
-  },
-  {
-    attack: 9,
-    name: "an approval nested in the authorization",
-    reasons: [`${exact}_has_subinvocations`],
-    tamper: ({ buyer, thief }) => ({
-      subInvocations: [
-        invocationOf(
-          callOf(testnetUsdc, "approve", [
-            address(buyer.publicKey()),
-            address(thief.publicKey()),
-            i128(10n ** 12n),
-            xdr.ScVal.scvU32(5_000)
-          ])
-        )
-      ]
-    })
-  },
-  {
-    attack: 9,
-    name: "a second transfer nested in the authorization",
-    reasons: [`${exact}_has_subinvocations`],
-    tamper: ({ buyer, thief }) => ({
-      subInvocations: [
-        invocationOf(
-          callOf(testnetUsdc, "transfer", [address(buyer.publicKey()), address(thief.publicKey()), i128(1n)])
-        )
-      ]
-    })
-  },
-  { attack: 11, name: "the same authorization twice", tamper: () => ({ authEntries: ([one]) => [one!, one!] }) },
-  {
-    attack: 11,
-    name: "a second authorization of the buyer",
-    tamper: ({ buyer }) => ({
-      authEntries: (entries, signed) => [...entries, another(buyer, signed)]
-    })
-  },
-  {
-    attack: 10,
-    name: "an authorization of a stranger beside the buyer's",
-    tamper: ({ thief }) => ({
-      authEntries: (entries, signed) => [...entries, another(thief, signed)]
-    })
-  },
-  {
-    attack: 7,
-    name: "an authorization for another call",
-    tamper: ({ buyer, thief }) => ({
-      signedCall: () =>
-        callOf(testnetUsdc, "transfer", [address(buyer.publicKey()), address(thief.publicKey()), i128(price)])
-    })
-  },
-  {
-    attack: 7,
-    name: "an authorization of the stranger in the buyer's place",
-    tamper: ({ thief }) => ({ authAddress: thief.publicKey(), signers: [thief] })
-  },
-  {
-    attack: 8,
-    name: "a point of small order as R, and S of zero",
-    tamper: () => ({ signature: () => Uint8Array.from({ length: 64 }, (_, index) => (index === 0 ? 1 : 0)) })
-  },
+  crafted(5, "source-account credentials of the buyer", anyReason, () => ({ credentials: "sourceAccount" })),
+  crafted(6, "no authorization", anyReason, () => ({ authEntries: () => [] })),
+  crafted(6, "an authorization without a signature", anyReason, () => ({ signatureValue: () => xdr.ScVal.scvVoid() })),
+  crafted(6, "an empty list of signatures", anyReason, () => ({ signatureValue: () => xdr.ScVal.scvVec([]) })),
+  crafted(7, "a signature by another key, honestly named", anyReason, ({ thief }) => ({ signers: [thief] })),
+  crafted(7, "the buyer's signature twice", anyReason, ({ buyer }) => ({ signers: [buyer, buyer] })),
+  crafted(7, "the buyer's signature beside a stranger's", anyReason, ({ buyer, thief }) => ({
+    signers: [buyer, thief]
+  })),
+  crafted(7, "a signature for another network", [`${exact}_invalid_signature`], () => ({
+    signedPassphrase: Networks.PUBLIC
+  })),
+  crafted(8, "64 zero bytes as signature", [`${exact}_invalid_signature`], () => ({
+    signature: (s) => s.map(() => 0)
+  })),
+  crafted(8, "63 bytes as signature", anyReason, () => ({ signature: (s) => s.slice(0, 63) })),
+  crafted(8, "a signature with S plus the group's order", [`${exact}_invalid_signature`], () => ({
+    signature: malleated
+  })),
+  crafted(9, "an approval nested in the authorization", [`${exact}_has_subinvocations`], ({ buyer, thief }) => ({
+    subInvocations: [
+      invocationOf(
+        callOf(testnetUsdc, "approve", [
+          address(buyer.publicKey()),
+          address(thief.publicKey()),
+          i128(10n ** 12n),
+          xdr.ScVal.scvU32(5_000)
+        ])
+      )
+    ]
+  })),
+  crafted(9, "a second transfer nested in the authorization", [`${exact}_has_subinvocations`], ({ buyer, thief }) => ({
+    subInvocations: [
+      invocationOf(callOf(testnetUsdc, "transfer", [address(buyer.publicKey()), address(thief.publicKey()), i128(1n)]))
+    ]
+  })),
+  crafted(11, "the same authorization twice", anyReason, () => ({ authEntries: ([one]) => [one!, one!] })),
+  crafted(11, "a second authorization of the buyer", anyReason, ({ buyer }) => ({
+    authEntries: (entries, signed) => [...entries, another(buyer, signed)]
+  })),
+  crafted(10, "an authorization of a stranger beside the buyer's", anyReason, ({ thief }) => ({
+    authEntries: (entries, signed) => [...entries, another(thief, signed)]
+  })),
+  crafted(7, "an authorization for another call", anyReason, ({ buyer, thief }) => ({
+    signedCall: () =>
+      callOf(testnetUsdc, "transfer", [address(buyer.publicKey()), address(thief.publicKey()), i128(price)])
+  })),
+  crafted(7, "an authorization of the stranger in the buyer's place", anyReason, ({ thief }) => ({
+    authAddress: thief.publicKey(),
+    signers: [thief]
+  })),
+  crafted(8, "a point of small order as R, and S of zero", anyReason, () => ({
+    signature: () => Uint8Array.from({ length: 64 }, (_, index) => (index === 0 ? 1 : 0))
+  })),
   ...smallOrder.map((key, index): Crafted => ({
     attack: 63,
     name: `payer ${index + 1} of small order, with R of small order and S of zero`,

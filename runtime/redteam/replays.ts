@@ -70,7 +70,6 @@ const moves = async (world: World, payments: 0 | 1, ask: () => Promise<ReadonlyA
   assert.equal(paid, payments, `${paid} answers of success, ${answers[0]?.text.slice(0, 200)}`)
 }
 
-/** A payment that has settled. */
 const settled = async (world: World): Promise<Body> => {
   const { body } = await pay(world)
   await moves(world, 1, async () => [await world.ask("/settle", body)])

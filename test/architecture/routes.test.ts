@@ -10,14 +10,22 @@ const textOf = (node: Node): string | undefined => {
   return node.type === "TemplateElement" ? String((value as any)?.cooked ?? "") : undefined
 }
 
+/** Whether a node is the path of a declaration: a member of this name, or the second argument of `at`. */
+const isPath = (node: Node, parent: Node | undefined, key: string): boolean =>
+  parent?.type === "Property"
+    ? key === "value" && (parent["key"] as any)?.name === "path"
+    : parent?.type === "CallExpression" &&
+      (parent["callee"] as any)?.name === "at" &&
+      (parent["arguments"] as any)[1] === node
+
 /** First segments of the paths that plugins declare. */
 const segmentsOf = (sources: ReadonlyArray<Source>): ReadonlySet<string> => {
   const found = new Set<string>()
   for (const { program } of sources)
     eachNode(program, (node, parent, key) => {
-      const isPath = parent?.type === "Property" && key === "value" && (parent["key"] as any)?.name === "path"
       const text = node.type === "TemplateLiteral" ? textOf((node["quasis"] as any)[0]) : textOf(node)
-      const segment = isPath && text !== undefined ? /^\/([a-z][a-z0-9-]*)/.exec(text)?.[1] : undefined
+      const segment =
+        isPath(node, parent, key) && text !== undefined ? /^\/([a-z][a-z0-9-]*)/.exec(text)?.[1] : undefined
       if (segment !== undefined) found.add(segment)
     })
   return found

@@ -26,15 +26,12 @@ const options = [
   ])
 ]
 
-/** The contract in its deployed form, with the settlement contract's sections unless others are given. */
-export const buildContract = async (
-  source: string = readFileSync(`${contractFolder}settle.as`, "utf8"),
-  sections: Uint8Array = customSections()
-): Promise<Uint8Array> => {
+/** Compiles one source to a module. */
+export const compile = async (source: string, options: ReadonlyArray<string>): Promise<Uint8Array> => {
   let module: Uint8Array | undefined
   let messages = ""
-  const { error } = await main(["settle.ts", "--outFile", "settle.wasm", ...options], {
-    readFile: (name) => (name === "settle.ts" ? source : null),
+  const { error } = await main(["source.ts", "--outFile", "module.wasm", ...options], {
+    readFile: (name) => (name === "source.ts" ? source : null),
     writeFile: (_name, contents) => {
       module = contents as Uint8Array
     },
@@ -45,9 +42,15 @@ export const buildContract = async (
       }
     }
   })
-  if (error !== null || module === undefined) throw new Error(`the contract does not build: ${messages}`)
-  return Uint8Array.from([...module, ...sections])
+  if (error !== null || module === undefined) throw new Error(`the source does not build: ${messages}`)
+  return module
 }
+
+/** The contract in its deployed form, with the settlement contract's sections unless others are given. */
+export const buildContract = async (
+  source: string = readFileSync(`${contractFolder}settle.as`, "utf8"),
+  sections: Uint8Array = customSections()
+): Promise<Uint8Array> => Uint8Array.from([...(await compile(source, options)), ...sections])
 
 export const sha256Hex = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
 

@@ -1,14 +1,17 @@
-// `npm run contract`: builds the settlement contracts and writes each next to its source, as a module and as a source
-// of the program. `npm run contract -- check` only checks that the existing files match their sources.
+// `npm run contract`: builds the settlement contracts and the loops of the vector scan, and writes each next to its
+// source, as a module and as a source of the program. `npm run contract -- check` only checks that the existing files
+// match their sources.
 import { readFileSync, writeFileSync } from "node:fs"
 import { accountFolder, accountSource, buildAccount } from "./account.ts"
 import { batchFolder, batchSource, buildBatch } from "./batch.ts"
 import { buildContract, contractFolder, sha256Hex, wasmSource } from "./build.ts"
 import { buildDraft, drafts, draftsFolder, draftsSource } from "./drafts.ts"
+import { buildLoops, loopsFolder, loopsSource } from "./vectorLoops.ts"
 
 const wasm = await buildContract()
 const batch = await buildBatch()
 const account = await buildAccount()
+const loops = await buildLoops()
 const modules = await Promise.all(drafts.map(async (draft) => [draft, await buildDraft(draft)] as const))
 const files: ReadonlyArray<readonly [path: string, content: Uint8Array]> = [
   [`${contractFolder}settle.wasm`, wasm],
@@ -17,6 +20,7 @@ const files: ReadonlyArray<readonly [path: string, content: Uint8Array]> = [
   [`${batchFolder}batchWasm.ts`, Buffer.from(batchSource(batch))],
   [`${accountFolder}account.wasm`, account],
   [`${accountFolder}accountWasm.ts`, Buffer.from(accountSource(account))],
+  [`${loopsFolder}vectorLoopsWasm.ts`, Buffer.from(loopsSource(loops))],
   ...modules.map(([draft, module]) => [`${draftsFolder}${draft}.wasm`, module] as const),
   [`${draftsFolder}draftWasm.ts`, Buffer.from(draftsSource(modules))]
 ]

@@ -22,17 +22,39 @@ export const owners: ReadonlyArray<string> = readdirSync(folder, { withFileTypes
 
 const head = [
   "-- What all migrations together make, for reading; nothing runs this file. Written by `npm run schema`, and held to the",
-  "-- migrations by a test.",
-  ""
+  "-- migrations by a test."
 ].join("\n")
 
-/** Removes comments, settings of the session and the tables that count migrations. */
+/** The table of a statement that belongs to one and refers to no other. */
+const tableOf = (statement: string): string | undefined =>
+  statement.includes("FOREIGN KEY")
+    ? undefined
+    : /^(?:CREATE TABLE|ALTER TABLE(?: ONLY)?|CREATE .*?(?:INDEX|TRIGGER) .*? ON) (\w+)/.exec(statement)?.[1]
+
+const key = /^ALTER TABLE ONLY \w+ ADD (CONSTRAINT .*)$/
+
+/** A table with its keys inside, and its indexes and triggers below it. */
+const tableText = ([table, ...others]: ReadonlyArray<string>): string => {
+  const keys = others.flatMap((statement) => key.exec(statement)?.[1] ?? [])
+  const whole = table!.replace(/\n\)/, () => keys.map((one) => `,\n    ${one}`).join("") + "\n)")
+  return [whole, ...others.filter((statement) => !key.test(statement))].map((statement) => `${statement};`).join("\n")
+}
+
+/** Removes comments, settings of the session and the tables that count migrations; groups statements by table. */
 const tidy = (dump: string): string => {
   const lines = dump.split("\n").filter((line) => !/^(--|SET |SELECT pg_catalog|\\(un)?restrict)/.test(line))
-  const statements = Migrations.splitStatements(lines.join("\n")).filter(
-    (statement) => !statement.includes("tollkeeper_migrations_")
+  const statements = Migrations.splitStatements(lines.join("\n"))
+    .filter((statement) => !statement.includes("tollkeeper_migrations_"))
+    .map((statement) => statement.replaceAll("public.", "").replace(/\n {4}(?=LANGUAGE|AS )/g, " "))
+    .map((statement) => (statement.startsWith("ALTER") ? statement.replace(/\s+/g, " ") : statement))
+  const byTable = Map.groupBy(statements, tableOf)
+  const others = byTable.get(undefined) ?? []
+  byTable.delete(undefined)
+  const references = others.filter((statement) => statement.startsWith("ALTER"))
+  const texts = others.filter((statement) => !statement.startsWith("ALTER")).map((statement) => `${statement};`)
+  return [head, ...texts, ...[...byTable.values()].map(tableText), references.map((one) => `${one};\n`).join("")].join(
+    "\n\n"
   )
-  return `${head}\n${statements.map((statement) => `${statement};`).join("\n\n")}\n`
 }
 
 const program = () => {

@@ -14,7 +14,6 @@ import { Extensions } from "../Extension.ts"
 import { eventExtensions } from "../settledExtensions.ts"
 import { encodeSettlementState } from "./settlementState.ts"
 
-/** Batch size of events. */
 const pageMax = 100
 
 const encoder = new TextEncoder()
@@ -63,7 +62,6 @@ class Rooms {
   }
 }
 
-/** A follower of a stream. */
 export interface Follower {
   readonly whose: Whose
   /** The stream counts against this principal or address. */

@@ -130,7 +130,6 @@ interface RequestContext {
   readonly payment?: Payment
 }
 
-/** Additions of extensions to an answer. */
 interface ExtensionAdditions {
   readonly headers?: Headers
   /** For the body. */

@@ -56,7 +56,6 @@ const readSponsor = Effect.gen(function* () {
   })
 })
 
-/** The gauges that need the database. */
 const readDatabase = Effect.gen(function* () {
   const channels = yield* ChannelPool
   const reports = yield* OperatorReports

@@ -6,13 +6,11 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { Authentication } from "../../http/Authentication.ts"
 import { unauthorized } from "../../http/httpMiddleware.ts"
-import { addRoutes, type Documented, errors, processRoutes, route } from "../../http/Route.ts"
+import { addRoutes, at, type Documented, errors, processRoutes, route } from "../../http/Route.ts"
 import { MetricReadings } from "./MetricReadings.ts"
 
 const metrics: Documented = {
-  method: "GET",
-  path: "/metrics",
-  id: "metrics",
+  ...at("GET", "/metrics", "metrics"),
   summary: "Metrics as Prometheus text: for operators, or only for this machine if no operator key is configured.",
   callers: "keyed",
   cost: { cpuMillis: 10, bytesOut: 262_144, statements: 4 },

@@ -28,7 +28,6 @@ export class Flight {
     return this.#answer
   }
 
-  /** Waits for the result. */
   readonly result: Effect.Effect<FlightResult> = Effect.suspend(() => Deferred.await(this.#result))
 
   /** Sets the waiters' answer, unless it is set. */

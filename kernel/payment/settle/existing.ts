@@ -28,7 +28,6 @@ import type { Flight } from "./SingleFlight.ts"
 import { makeWaitForOutcome, type RequestStart } from "./waitForOutcome.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** One settle request, shared by its steps. */
 export interface SettleRequest {
   readonly payment: Payment
   readonly scheme: Scheme

@@ -21,7 +21,6 @@ import type { Prepared, Scheme, Verified } from "../Scheme.ts"
 import { type RequestStart, deadlineOf } from "./waitForOutcome.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** State shared by the steps of one settlement. */
 export interface SettlementContext {
   readonly payment: Payment
   readonly scheme: Scheme

@@ -12,7 +12,6 @@ import type { SettleAnswer } from "../Answer.ts"
 import { answerFinal, beingDelivered } from "../answers.ts"
 import type { Payment } from "../Payment.ts"
 
-/** Start time of a settle request. */
 export interface RequestStart {
   /** Unix milliseconds, for stored values. */
   readonly at: number

@@ -210,7 +210,6 @@ class PaymentRead implements Payment {
   }
 }
 
-/** Reads a parsed body. */
 export const decodePayment = (body: unknown, options: DecodeOptions): Payment | Undecodable => {
   let dialect: Dialect | undefined
   let sentNetwork = ""

@@ -3,7 +3,7 @@
 // the document.
 import { Schema } from "effect"
 import type { Described, RouteDescription } from "../../http/OpenApi.ts"
-import { type Documented, errors, type RouteGroup } from "../../http/Route.ts"
+import { answers, at, type Documented, errors, type RouteGroup } from "../../http/Route.ts"
 import { text } from "../../http/wireSchema.ts"
 import { paymentRequest, SettleBody, SettlementsBody, SupportedBody, VerifyBody } from "./BodyWire.ts"
 
@@ -65,22 +65,15 @@ export const resumed = {
 }
 
 export const supportedRoute: Documented = {
-  method: "GET",
-  path: "/supported",
-  id: "supported",
+  ...at("GET", "/supported", "supported"),
   summary: "Supported schemes and networks, extensions, and signing accounts.",
   callers: "keyed",
   cost: { cpuMillis: 5, bytesOut: 32_768 },
-  answers: {
-    200: { description: "Kinds, extensions and signers.", body: SupportedBody },
-    ...errors({ 401: keyRequired })
-  }
+  answers: answers("Kinds, extensions and signers.", SupportedBody, { 401: keyRequired })
 }
 
 export const reasonsRoute: Documented = {
-  method: "GET",
-  path: "/reasons",
-  id: "reasons",
+  ...at("GET", "/reasons", "reasons"),
   summary: "Every reason for refused payments and unlisted resources: its HTTP status, a sentence and a remedy.",
   callers: "public",
   cost: { cpuMillis: 10, bytesOut: 98_304 },
@@ -103,9 +96,7 @@ export const reasonsRoute: Documented = {
 }
 
 export const settlementsRoute: Documented = {
-  method: "GET",
-  path: "/settlements",
-  id: "settlements",
+  ...at("GET", "/settlements", "settlements"),
   summary: "The durable state of settlements of the calling principal.",
   callers: "keyed",
   cost: { cpuMillis: 5, bytesOut: 65_536, statements: 2 },
@@ -113,21 +104,16 @@ export const settlementsRoute: Documented = {
     identifier: Schema.optionalKey(text("Payment identifier.").check(Schema.isPattern(/^[A-Za-z0-9_-]{16,128}$/u))),
     hash: Schema.optionalKey(text("Hash of a transaction.").check(Schema.isPattern(/^[0-9a-f]{64}$/u)))
   }),
-  answers: {
-    200: { description: "Newest first.", body: SettlementsBody },
-    ...errors({
-      400: "Exactly one of identifier and hash is required.",
-      401: keyRequired,
-      404: "The principal has no such settlement.",
-      503: "The database does not answer; the state is unknown."
-    })
-  }
+  answers: answers("Newest first.", SettlementsBody, {
+    400: "Exactly one of identifier and hash is required.",
+    401: keyRequired,
+    404: "The principal has no such settlement.",
+    503: "The database does not answer; the state is unknown."
+  })
 }
 
 export const eventsRoute: Documented = {
-  method: "GET",
-  path: "/settlements/events",
-  id: "settlementEvents",
+  ...at("GET", "/settlements/events", "settlementEvents"),
   summary: "The calling principal's settlements as server-sent events, starting at a cursor.",
   callers: "keyed",
   cost: { cpuMillis: 10, bytesOut: 65_536, statements: 4 },

@@ -54,7 +54,6 @@ export class AdmissionControl {
     this.#placesInAll -= 1
   }
 
-  /** Occupied places, by principal. */
   get places(): ReadonlyMap<string, number> {
     return this.#places
   }

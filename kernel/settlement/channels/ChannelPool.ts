@@ -24,7 +24,6 @@ export interface QueueTicket {
 
 interface Overloaded {
   readonly _tag: "Full"
-  /** An estimate of when to retry. */
   readonly retryAfterMillis: number
 }
 
@@ -33,12 +32,10 @@ export class ChannelPool extends Context.Service<
   {
     /** A place for a principal that waits at most `within`, or an immediate refusal. Does no I/O. */
     readonly enter: (principal: string, within: Duration.Duration) => Effect.Effect<QueueTicket | Overloaded>
-    /** Releases an unused lease. */
     readonly release: (lease: ChannelLease) => Effect.Effect<void>
     /** Notifies the queue that a channel may have been released. */
     readonly freed: Effect.Effect<void>
     readonly counts: Effect.Effect<ChannelCounts, SqlError.SqlError>
-    /** Occupied places, by principal. */
     readonly waiting: () => ReadonlyMap<string, number>
   }
 >()("tollkeeper/settlement/channels/ChannelPool") {

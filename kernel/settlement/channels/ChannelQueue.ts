@@ -35,7 +35,6 @@ class Turns {
     this.#onEmpty = onEmpty
   }
 
-  /** Number of waiters behind the head. */
   get behind(): number {
     return this.#queue.size
   }
@@ -85,7 +84,6 @@ export class ChannelQueue extends Context.Service<
       principal: string,
       waitMax: Duration.Duration
     ) => Effect.Effect<Option.Option<ChannelLease>, SqlError.SqlError>
-    /** Releases an unused lease. */
     readonly release: (lease: ChannelLease) => Effect.Effect<void>
     /** Notifies the queue that a channel may have been released. */
     readonly freed: Effect.Effect<void>

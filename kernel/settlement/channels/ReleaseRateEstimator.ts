@@ -25,7 +25,6 @@ export class ReleaseRateEstimator {
     return this.#returned
   }
 
-  /** A channel was released. */
   freed(): void {
     this.#returned += 1
   }

@@ -3,7 +3,6 @@ import type { SponsorOperation } from "../../stellar/Envelope.ts"
 import type { LedgerAccount } from "../../stellar/LedgerEntry.ts"
 import type { ChannelRow } from "./ChannelRows.ts"
 
-/** Maximum operations of a transaction. */
 const operationsMax = 100
 /**
  * Maximum merges of a transaction. Each merged account signs it too, and a transaction has at most twenty signatures.
@@ -11,7 +10,6 @@ const operationsMax = 100
 const mergesMax = 19
 
 export interface MaintenanceSnapshot {
-  /** Channels to lease. */
   readonly kept: ReadonlyArray<ChannelRow>
   /** Channels to merge back, and channels with an open merge. */
   readonly leaving: ReadonlyArray<ChannelRow>

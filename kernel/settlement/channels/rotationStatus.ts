@@ -75,7 +75,6 @@ export const takesUp = (rotations: ReadonlyArray<Rotation>, before: SigningKeys,
 export const derivedChannels = "derived"
 const areDerived = ({ channels }: SigningKeys): boolean => channels.startsWith(derivedChannels)
 
-/** Whether a change needs a rotation of this kind. */
 export const isChange = (
   kind: RotationKind,
   { from, to }: { readonly from: SigningKeys; readonly to: SigningKeys }

@@ -36,7 +36,6 @@ const knownMax = 10_000
 /** Maximum delay of the process's end for the last ends. */
 const leaveTimeout = Duration.seconds(2)
 
-/** State of a claimed settlement. */
 type Claimed = Pick<SettlementRecord, "id" | "network" | "scheme" | "authorizationKey" | "principal">
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -118,7 +117,6 @@ export class Deliveries extends Context.Service<
 }
 
 interface DeliveryEnds {
-  /** Records the end of a delivery. */
   readonly end: (given: GivenDelivery, hasLeft: boolean) => Effect.Effect<void>
   /** Releases a claim once more, since it may have been executed late. */
   readonly endAgain: (given: GivenDelivery) => Effect.Effect<void>

@@ -17,7 +17,6 @@ import { continueTrace } from "../../TraceParent.ts"
 import { type NewAttempt, type OpenRecord, Settlements } from "../store/Settlements.ts"
 import { makeSubmitAttempt } from "./submitAttempt.ts"
 
-/** Maximum number of attempts for rebuilding a settlement. */
 const attemptsForRebuildMax = 12
 
 /** This process's part of the input to a decision. */

@@ -47,7 +47,6 @@ type Verdict = "Agrees" | "Contradicts" | "Behind" | "Unknown"
 /** True if the outcome implies that another transaction used the authorization. */
 const isSpent = ({ reason }: ShownOutcome): boolean => reason === "settle_ledger_authorization_spent"
 
-/** The ledger for which the outcome holds. */
 const ledgerOf = ({ channel, ledger: included, state }: ShownOutcome): number =>
   (state === "settled" ? included : (channel?.ledger ?? included)) ?? 0
 
@@ -177,7 +176,6 @@ const makeReadOnce = Effect.gen(function* () {
   })
 })
 
-/** One endpoint's verdict on each claim. */
 const makeReadVerdicts = Effect.gen(function* () {
   const readOnce = yield* makeReadOnce
 

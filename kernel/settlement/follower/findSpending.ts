@@ -24,7 +24,6 @@ export interface Spending {
 
 /** The accounts that identify our transactions. */
 export interface OwnAccounts {
-  /** Current sponsors and other known ones. */
   readonly sponsors: ReadonlySet<string>
   /** Channels with keys in this process, and other known ones. */
   readonly channels: ReadonlySet<string>

@@ -13,7 +13,6 @@ import type { Decision, Landed, Search, Seen, SettlementSnapshot } from "../stat
 import type { OpenRecord } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** Maximum snapshots in one call. */
 const snapshotsMax = 100
 /** Maximum number of kept scans; the next turn resumes each where the last one ended. */
 const searchesMax = 200

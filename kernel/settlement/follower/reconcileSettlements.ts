@@ -55,7 +55,6 @@ const endedFirst = <A, E, R>(
   return Effect.andThen(eachOf(records.filter(isEnded), step, outcomeConcurrency), eachOf(others, step))
 }
 
-/** The open settlements with possible news. */
 const makeReadDue = Effect.gen(function* () {
   const clock = yield* LedgerClock
   const settlements = yield* Settlements
@@ -130,7 +129,6 @@ const makeFollow = Effect.gen(function* () {
   }, withSpanIfSampled("settlement.follow"))
 })
 
-/** Starts the follower in the current Scope. */
 export const startFollower = Effect.gen(function* () {
   const clock = yield* LedgerClock
   const limits = yield* Limits

@@ -20,9 +20,7 @@ import { type OutcomeClaim, makeConfirmOutcomes } from "./confirmOutcomes.ts"
 import { makeFindSpending, type Spending } from "./findSpending.ts"
 import { Outcomes } from "./Outcomes.ts"
 
-/** Maximum settlements of one turn. */
 const watchedMax = 1_000
-/** Maximum nonces of one read. */
 const noncesMax = 100
 const leaseDuration = Duration.seconds(10)
 const concurrency = 4
@@ -170,7 +168,6 @@ const makeFollowUp = Effect.gen(function* () {
   })
 })
 
-/** Starts the watch in the current Scope. */
 export const startWatch = Effect.gen(function* () {
   const clock = yield* LedgerClock
   const leases = yield* Leases

@@ -13,7 +13,6 @@ export interface UseQuestion {
   /** The newest ledger of the node that read the nonce, and the ledger that wrote the nonce's entry. */
   readonly latestLedger: number
   readonly entryLedger: number | undefined
-  /** The oldest ledger with readable transactions. */
   readonly oldestLedger: number
   /** It is the network's first: no earlier ledger can have used it. */
   readonly isFirstLedger?: boolean

@@ -18,7 +18,6 @@ import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 /** An action that the settlement's state does not allow, or arguments that contradict each other. */
 class ActionRefused extends Schema.TaggedError<ActionRefused>()("ActionRefused", { message: Schema.String }) {}
 
-/** An operator's finding. */
 interface Finding {
   readonly state: FinalState
   /** The ledger that included it; for `settled` and `failed`. */

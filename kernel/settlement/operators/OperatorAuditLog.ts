@@ -13,7 +13,6 @@ export interface AuditEntry {
   readonly action: string
   /** The subject of the act; at most 100 characters are kept. */
   readonly subject: string
-  /** The operator's reason. */
   readonly reason: string
 }
 

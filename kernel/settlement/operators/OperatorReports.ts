@@ -38,7 +38,6 @@ const attemptColumns = columns({
   number: count,
   kind: text,
   outerHash: text,
-  /** The inclusion bid. */
   inclusionStroops: whole,
   recordedLedger: whole,
   sentStatus: nullable(text),

@@ -7,7 +7,6 @@ import { Clock, Context, Duration, Effect, Exit, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../actor/Actor.ts"
 
-/** Number of reported days. */
 export const daysReported = 30
 const millisPerMinute = 60_000
 const millisPerDay = 86_400_000

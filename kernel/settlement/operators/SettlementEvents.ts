@@ -20,10 +20,8 @@ const idleInterval = Duration.minutes(1)
 /** Batch size when reading back in time: the cost depends on the window's facts, not on the journal's. */
 const pollBackMax = 1_000
 
-/** A page of the journal. */
 export interface EventPage {
   readonly events: ReadonlyArray<SettlementEvent>
-  /** The cursor of the next page. */
   readonly next: JournalCursor
   /**
    * There is nothing after this page yet. A page may have fewer events than facts: old settlements are deleted first.
@@ -77,7 +75,6 @@ const factsOf =
   ({ principal }: Whose) =>
     principal === undefined ? sql`principal is not null` : sql`principal = ${principal}`
 
-/** Wakes the waiters of these principals. */
 const wake = (attending: ReadonlyMap<Queue.Queue<void>, string | undefined>, principals: ReadonlySet<string> | "all") =>
   Effect.forEach(
     [...attending].filter(

@@ -3,7 +3,6 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** The fields of a settlement in a search result. */
 interface IdentifiedSettlement {
   readonly innerHash: string
   readonly state: string

@@ -20,7 +20,6 @@ interface NewTransaction {
   readonly purpose: string
   readonly envelope: Uint8Array
   readonly ledgerMax: number
-  /** Channels that the transaction merges. */
   readonly merged: ReadonlyArray<string>
   /** The newest transaction at the time of the decision. */
   readonly after: string | undefined

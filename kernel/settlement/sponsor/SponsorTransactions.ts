@@ -26,7 +26,6 @@ const bidAfter = (expired: number): bigint => {
   return stroops < sponsorStroopsPerOperationMax ? stroops : sponsorStroopsPerOperationMax
 }
 
-/** The sequence number of a recorded transaction. */
 const sequenceOf = ({ envelope }: OpenTransaction) =>
   Effect.map(Effect.orDie(decodeEnvelope(Base64.encode(envelope))), (decoded) => {
     const transaction = plainIn(decoded)

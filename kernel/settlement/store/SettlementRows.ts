@@ -65,7 +65,6 @@ const bytesOf = (envelope: string): Uint8Array => Result.getOrThrow(Base64.decod
 /** Spreads settlements over the shards of a day's total. */
 export const spreadOf = (id: string): number => Number.parseInt(id.slice(0, 8), 16)
 
-/** The row of an attempt under its number. */
 export const attemptRow = (id: string, number: number, attempt: NewAttempt) => ({
   settlement: id,
   number,

@@ -140,7 +140,6 @@ export interface OpenRecord extends SettlementRecord, OpenSettlement {
   readonly identifier: Option.Option<string>
   readonly sponsor: string
   readonly resourceFeeStroops: bigint
-  /** The attempts that may land. */
   readonly attempts: ReadonlyArray<Attempt>
   /** The number of attempts at the read, void ones included; each change names it as its precondition. */
   readonly attemptCount: number
@@ -232,7 +231,6 @@ export class Settlements extends Context.Service<
     readonly endDeliveries: (ends: ReadonlyArray<DeliveryEnd>) => Sql<void>
     /** Restores deliveries that the database may have lost: marks them confirmed, also before their settlements end. */
     readonly restoreDeliveries: (deliveries: ReadonlyArray<KnownDelivery>) => Sql<void>
-    /** Number of open settlements. */
     readonly openCount: Sql<number>
     readonly byIds: (ids: ReadonlyArray<string>) => Sql<ReadonlyArray<SettlementRecord>>
     /** The ended ones among these settlements. */

@@ -49,13 +49,11 @@ const insertOnce = (sql: SqlClient.SqlClient, table: string, row: Readonly<Recor
   sql`insert into ${sql.literal(`${table} (${Object.keys(row).join(", ")})`)}
     select ${sql.csv(Object.values(row).map((value) => sql`${value}`))} from ${sql.literal(given)}`
 
-/** Inserts an attempt under its number. */
 const insertAttempt = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (id: string, number: number, attempt: NewAttempt) {
     yield* sql`insert into kernel_attempts ${sql.insert(attemptRow(id, number, attempt))}`
   })
 
-/** The name of the recording replica. */
 const facilitatorName = Effect.gen(function* () {
   return (yield* Server).instance ?? (yield* Host).name
 })

@@ -83,7 +83,6 @@ export type SettlementFact =
       readonly data: typeof Ended.Type
     }
 
-/** The payload of a birth, with its replica. */
 export const recordedFact = (
   settlement: Pick<
     NewSettlement,
@@ -113,7 +112,6 @@ export const recordedFact = (
   } satisfies typeof Recorded.Encoded
 })
 
-/** The payload of an outcome. */
 export const endedFact = (
   settlement: { readonly id: string; readonly principal: string; readonly innerHash: string },
   outcome: Pick<
@@ -163,7 +161,6 @@ const stateOf = new Map<string, EndState>([
 /** Whether a fact is about a settlement's life, readable or not. */
 export const isOfSettlement = ({ type }: Pick<Fact, "type">): boolean => type === recordedType || stateOf.has(type)
 
-/** Decodes a fact of a settlement's life. */
 export const readSettlementFact = (fact: Fact): Option.Option<SettlementFact> => {
   const { at, data, subject: id } = fact
   if (fact.version !== version || !settlementId.test(id)) return Option.none()

@@ -20,7 +20,6 @@ import { attribute, begin, end, overdue, type SettlementFact, settlements } from
 // A statement with lookups is planned again for each batch; a cached plan from the time when its table was empty would
 // stay in use.
 
-/** Overdue settlements per transaction. */
 const overdueMax = 500
 
 const tables = [

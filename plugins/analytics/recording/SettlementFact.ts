@@ -18,7 +18,6 @@ import type { RecordedFact } from "./FactWire.ts"
 /** The caller of an `open` settlement is still waiting; such a settlement is not shown. */
 type Status = "open" | "unknown" | "success" | "failed"
 
-/** The columns of `analytics_settlements`. */
 export const settlements = columns({
   id: uuid,
   occurredAt: moment,

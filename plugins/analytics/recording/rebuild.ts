@@ -7,7 +7,6 @@ import { inTransaction } from "../../../kernel/database/Database.ts"
 import { Facts } from "../../../kernel/facts/Facts.ts"
 import { clearRecords } from "./Recorder.ts"
 
-/** The name of the cursor. */
 export const consumer = "analytics"
 
 /** The journal begins later than the records. */

@@ -5,7 +5,6 @@ import { SqlClient } from "effect/sql"
 import { oldBefore } from "../../../kernel/time/trustedTime.ts"
 import { acquireAnalyticsLock } from "./Containment.ts"
 
-/** Settlements per transaction. */
 const deletedMax = 1_000
 
 /** True when there may be more. */

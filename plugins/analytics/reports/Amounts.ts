@@ -44,7 +44,6 @@ interface AmountsReport extends AssetNames {
 }
 
 interface AmountsValues {
-  /** The asset and its configuration. */
   readonly name: (asset: string | undefined) => AssetNames
   /** Configured assets with this symbol, in any case. */
   readonly all: () => ReadonlyArray<string>
@@ -53,7 +52,6 @@ interface AmountsValues {
   readonly report: (sums: ReadonlyArray<AssetSum>, main: string | undefined) => AmountsReport
 }
 
-/** Formats the amounts of these assets. */
 export const amountsOf = (assets: ReadonlyMap<string, Asset>): AmountsValues => {
   const name = (asset: string | undefined) => ({
     asset: asset ?? null,

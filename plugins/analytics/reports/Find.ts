@@ -14,7 +14,6 @@ import { Spelling } from "./Spelling.ts"
 
 type Item = (typeof Found.Type)["items"][number]
 
-/** Items of one kind. */
 const kindMax = 6
 
 const isHash = /^[0-9a-f]{64}$/

@@ -64,7 +64,6 @@ const partsOf = Effect.fnUntraced(function* (role: Role, addresses: ReadonlyArra
       and address in (select value from jsonb_array_elements_text(${JSON.stringify(addresses)}::jsonb))`.unprepared
 })
 
-/** Number of an address's counterparties. */
 const counterpartyCounts = Effect.fnUntraced(function* (role: Role, addresses: ReadonlyArray<string>, window: Window) {
   const sql = yield* SqlClient.SqlClient
   if (addresses.length === 0) return new Map<string, bigint>()
@@ -83,7 +82,6 @@ const assetTotals = Effect.fnUntraced(function* (window: Window) {
   return rows.map(({ amount, ...row }): AssetSum => ({ ...row, amount: BigInt(amount) }))
 })
 
-/** Number of addresses with a role within a window. */
 const membersOf = Effect.fnUntraced(function* (role: Role, window: Window) {
   const sql = yield* SqlClient.SqlClient
   const [count] = yield* sql<{ total: bigint }>`select coalesce(sum(members), 0)::bigint as total
@@ -171,7 +169,6 @@ const leaderboard = Effect.fn("Participants.leaderboard")(function* (
   } satisfies typeof Leaderboard.Type
 })
 
-/** Whether an address ever had the role. */
 const isKnown = (role: Role, address: string) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.map(
@@ -296,7 +293,6 @@ export class Participants extends Context.Service<
       page: BoardPage,
       asset: string | undefined
     ) => Sql<typeof Leaderboard.Type>
-    /** Whether an address ever had the role. */
     readonly isKnown: (role: Role, address: string) => Sql<boolean>
     /** None for an address that never had the role. */
     readonly one: (

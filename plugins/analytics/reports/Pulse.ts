@@ -85,7 +85,6 @@ const sharesOf = (spelling: Spelling["Service"], rows: ReadonlyArray<Row>, main:
       .sort((a, b) => b.settlements - a.settlements)
   )
 
-/** Restricts to one asset if one is chosen. */
 const ofAsset = (sql: SqlClient.SqlClient, chosen: string | undefined): Statement.Fragment =>
   chosen === undefined ? sql`true` : sql`asset = ${chosen}`
 

@@ -10,7 +10,6 @@ import type { Refusals as RefusalsWire } from "./ReportWire.ts"
 import { Redaction } from "./Redaction.ts"
 import { Spelling } from "./Spelling.ts"
 
-/** Default number of groups in one answer. */
 export const groupsMax = 200
 
 interface RefusalFilter {
@@ -53,7 +52,6 @@ const narrowed = (sql: SqlClient.SqlClient, filter: RefusalFilter): Statement.Fr
   ])
 }
 
-/** Groups after a cursor. */
 const beyond = (sql: SqlClient.SqlClient, cursor: string | undefined): Statement.Fragment => {
   if (cursor === undefined) return sql`true`
   const [, refused = "0", operation = "", reason = "", principal = ""] = forms.group.pattern.exec(cursor) ?? []

@@ -35,7 +35,6 @@ export const AnalyticsError = Schema.Struct({
 const Pagination = Schema.Struct({ limit: Schema.Int, offset: Schema.Int, total: Schema.Int }).annotate({
   identifier: "AnalyticsPagination"
 })
-/** A page of a list. */
 export const pageOf = <S extends Schema.Constraint>(item: S) =>
   Schema.Struct({ items: Schema.Array(item), pagination: Pagination })
 /** A page of a list that is read by offset or by cursor. */

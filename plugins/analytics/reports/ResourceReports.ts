@@ -17,7 +17,6 @@ import type {
 } from "./ReportWire.ts"
 import { Spelling } from "./Spelling.ts"
 
-/** Usage windows, in hours. */
 const observedHours = [1, 6, 24, 72, 168, 360, 720] as const
 const millisPerHour = 3_600_000
 

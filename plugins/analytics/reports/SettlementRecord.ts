@@ -61,11 +61,9 @@ const encoderOf = <M extends Members>(members: M) => {
       Object.fromEntries(entries.map(([name, { encode }]) => [name, encode(fact, spelling)])) as Body<M>
 }
 
-/** A settlement in reports. */
 export const SettlementRecord = Schema.Struct(schemasOf(recordMembers)).annotate({ identifier: "SettlementRecord" })
 export const SettlementRecords = pageOf(SettlementRecord)
 export const recordOf = encoderOf(recordMembers)
 
-/** A settlement in the pages' list. */
 export const ListedSettlement = Schema.Struct(schemasOf(listedMembers))
 export const listedOf = encoderOf(listedMembers)

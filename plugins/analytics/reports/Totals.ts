@@ -174,7 +174,6 @@ const series = Effect.fn("Totals.series")(function* (
   } satisfies typeof Timeseries.Type
 })
 
-/** The group with the most settlements first. */
 const byTransactions = (
   [a, of]: readonly [string, ReadonlyArray<Total>],
   [b, other]: readonly [string, ReadonlyArray<Total>]

@@ -72,7 +72,6 @@ export const daysParameter = {
     })
   )
 }
-/** A page of a list. */
 export const pageParameters = {
   limit: Schema.optionalKey(parameter(forms.number, "Clamped to `analytics.max_page_size`.")),
   offset: Schema.optionalKey(inForm(whole("Items to skip."), forms.number))
@@ -90,7 +89,6 @@ export const readWindow = ({ raw }: Pick<QueryReader<"days">, "raw">, nowMillis:
 
 type Bounds = Pick<AnalyticsValues, "pageDefault" | "pageMax">
 
-/** Items of one page. */
 export const readLimit = ({ given }: Pick<QueryReader<"limit">, "given">, { pageDefault, pageMax }: Bounds): number =>
   Math.min(pageMax, Math.max(1, Number(given("limit") ?? pageDefault)))
 

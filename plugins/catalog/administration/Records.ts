@@ -8,7 +8,6 @@ import { matchesTemplate, type ResourceUrl, spellResourceUrl } from "../declarat
 import type { RecordFilter } from "./RecordFilter.ts"
 import { resourceKey } from "../store/ResourceWire.ts"
 
-/** Maximum entries of one history. */
 const historyMax = 200
 /** Dynamic routes of one origin that are tried. */
 const templatesMax = 2_000

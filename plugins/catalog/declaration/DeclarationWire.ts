@@ -223,7 +223,6 @@ const aboutOf = (resource: Payment["resource"], operation: Operation, type: stri
 /** The URL a payment names, for an observation. */
 export const declaredUrl = (payment: Payment): string => Option.getOrElse(payment.resourceUrl, () => "").slice(0, 2_048)
 
-/** The offer that a payment carries. */
 export const offerOf = (payment: Payment): Offer => ({
   dialect: payment.dialect,
   resource: payment.resource,

@@ -18,7 +18,6 @@ export const mayDisplace = (newer: Grade, older: Grade): boolean =>
 interface Raisable {
   readonly grade: Grade
   readonly type: "http" | "mcp"
-  /** HTTP methods listed. */
   readonly methods: ReadonlyArray<string>
   readonly isDynamic: boolean
   /** Probes of its origin found no endpoint that asks to be paid. */

@@ -17,7 +17,6 @@ type UrlRefused = { readonly _tag: "Refused"; readonly reason: PublicReason; rea
 
 const refused = (reason: PublicReason, detail: string): UrlRefused => ({ _tag: "Refused", reason, detail })
 
-/** Maximum characters of a resource's URL. */
 const urlLengthMax = 2_048
 const templateLengthMax = 512
 
@@ -87,7 +86,6 @@ export const loosePath = (path: string): string =>
     .map((segment) => `/${segment}`)
     .join("")
 
-/** Whether a concrete path matches a template. */
 export const matchesTemplate = (template: string, path: string): boolean => {
   const [expected, given] = [template.split("/"), path.split("/")]
   return (

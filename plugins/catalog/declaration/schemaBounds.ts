@@ -189,7 +189,6 @@ const allLists = new Set([...inPlaceLists, ...descendingLists])
 const allSingles = new Set([...inPlaceSingles, ...descendingSingles])
 const allTables = new Set([...inPlaceTables, ...descendingTables, ...definitionTables])
 
-/** The keyword that holds a subschema's weight. */
 export const weightKeyword = "x-weight"
 
 /** Cost of one visit of a subschema itself: each visit iterates its lists. */

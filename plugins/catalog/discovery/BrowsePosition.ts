@@ -28,7 +28,6 @@ export const positionAfter = (
 export const encodeBrowsePosition = ({ asOf, below, first, shown, hasEvidence, total }: BrowsePosition): string =>
   [hasEvidence ? 1 : 0, below, shown, total, asOf, first.join(".")].join(":")
 
-/** Reverses `encodeBrowsePosition`. */
 export const decodeBrowsePosition = (text: string): BrowsePosition => {
   const [hasEvidence = "", below = "0", shown = "0", total = "0", asOf = "0", first = ""] = text.split(":")
   return {

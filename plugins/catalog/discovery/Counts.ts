@@ -13,7 +13,6 @@ import { Changes } from "../store/Changes.ts"
 import { pageSize, type Seller, spreadSellers } from "../search/rank/spreadSellers.ts"
 import { conditionOf, hadEvidence, isYoung } from "./conditions.ts"
 
-/** Cached counts, by filters. */
 const countedMax = 1_000
 /** Concurrent counts, and counts that may wait for their turn. */
 const concurrentMax = 2
@@ -33,7 +32,6 @@ const largeFrom = 10_000n
 const laggingMillis = 2_000
 
 interface Counted {
-  /** Highest resource id. */
   readonly snapshot: bigint
   readonly total: number
   /** Milliseconds; resources that had evidence by then come first. */
@@ -99,7 +97,6 @@ interface Candidate extends Seller {
 /** The order of a first page: established and claims newest first, young evidence in between, oldest first. */
 const tiers = ["established", "young", "claimed"] as const
 
-/** The first page of a set of filters. */
 const chooseFirst = Effect.fnUntraced(function* (filters: Filters, config: CatalogValues, asOf: number) {
   const sql = yield* SqlClient.SqlClient
   const condition = conditionOf(sql, config, filters)

@@ -5,7 +5,6 @@ import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Resolve, type ResolveRequest } from "./Resolve.ts"
 
-/** Newest versions and prices in an answer. */
 const entriesMax = 200
 
 interface VersionRow {

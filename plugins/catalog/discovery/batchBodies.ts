@@ -17,7 +17,6 @@ import { conditionOf } from "./conditions.ts"
  */
 const callsMax = 8
 const batchedMax = 50
-/** Resources of one request. */
 const idsMax = 1_000
 
 /** A page of more than a hundred resources ends after this many bytes of documents; its cursor continues it. */

@@ -40,7 +40,6 @@ const optionConditions = (
   ...(scheme === undefined ? [] : [sql`o.scheme = ${scheme}`])
 ]
 
-/** A condition on `r`. */
 export const conditionOf = (
   sql: SqlClient.SqlClient,
   config: CatalogValues,

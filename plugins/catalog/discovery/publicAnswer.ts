@@ -29,7 +29,6 @@ export const preflight = HttpServerResponse.empty({
 const text = (body: string, status: number, headers: Readonly<Record<string, string>>) =>
   HttpServerResponse.text(body, { status, contentType: "application/json", headers: { ...open, ...headers } })
 
-/** The discovery error body. */
 export const failure = (
   status: number,
   error: string,

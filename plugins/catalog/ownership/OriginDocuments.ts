@@ -9,7 +9,6 @@ import { makeCanary } from "./canary.ts"
 import { Outbound, type OutboundAnswer } from "../../../kernel/platform/Outbound.ts"
 import { Config } from "../Config.ts"
 
-/** Cached origins. */
 export const originsMax = 2_000
 /** Bytes of cached documents, of all origins together. */
 const keptBytesMax = 8_388_608
@@ -95,9 +94,7 @@ export class OriginDocuments extends Context.Service<
     readonly isGone: (url: URL, refused: FetchRefused) => Effect.Effect<boolean>
     /** `/.well-known/x402`. */
     readonly wellKnown: (origin: string) => Effect.Effect<OriginDocument>
-    /** `/.well-known/x402.json`. */
     readonly manifest: (origin: string) => Effect.Effect<OriginDocument>
-    /** `/openapi.json`. */
     readonly openApi: (origin: string) => Effect.Effect<OriginDocument>
   }
 >()("tollkeeper/catalog/OriginDocuments") {

@@ -137,7 +137,6 @@ const rehoming = Effect.gen(function* () {
 export class OriginMoves extends Context.Service<
   OriginMoves,
   {
-    /** Carries out the moves that an origin's document names. */
     readonly apply: (document: unknown, origin: string, now: Date) => Effect.Effect<MovesAnswer, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/OriginMoves") {

@@ -75,7 +75,6 @@ type ProbeAnswer =
       readonly asked: string
     }
 
-/** Stores the results of a probe of an origin. */
 const writing = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const config = yield* Config

@@ -29,7 +29,6 @@ export interface OriginOffer {
   readonly offers: ReadonlyArray<Offer>
 }
 
-/** A resource that a document names. */
 export interface NamedResource {
   readonly type: "http" | "mcp"
   readonly resource: string

@@ -11,7 +11,6 @@ import type { Carrier } from "../store/Recorded.ts"
 
 const knownMillis = 5_000
 const knownMax = 20_000
-/** Maximum recipients of one principal. */
 const boundMax = 1_000
 
 export class Recipients extends Context.Service<

@@ -30,7 +30,6 @@ export const clientInfo = { name: "tollkeeper-catalog", version: "0.1" }
 
 export const initializeParams = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo }
 
-/** The protocol version that a server has agreed to. */
 export const readProtocolVersion = (reply: Fields | undefined): string | undefined => {
   const result = reply?.["result"]
   const version = isFields(result) ? result["protocolVersion"] : undefined
@@ -52,7 +51,6 @@ export const readReply = (
     (message): message is Fields => isFields(message) && message["id"] === id
   )
 
-/** A tool's entry in the list of tools. */
 export interface ListedTool {
   readonly description: unknown
   readonly inputSchema: Fields

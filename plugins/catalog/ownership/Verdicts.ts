@@ -65,7 +65,6 @@ const nextProbe = (sql: SqlClient.SqlClient, now: Date, seconds: number, pauseSe
 const subjectOf = ({ declaration, grade }: Pick<ResourceRow, "declaration" | "grade">): string =>
   [grade, ...declaration.operations.map(({ method }) => method)].join(" ")
 
-/** The resource's state when it was probed. */
 export type Probed = Pick<ResourceRow, "type" | "resource" | "tool_name" | "declaration" | "grade">
 
 const identityOf = ({ resource, tool_name, type }: Probed): string => [type, resource, tool_name].join(" ")

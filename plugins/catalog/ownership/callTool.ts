@@ -23,11 +23,9 @@ import {
   readToolOffer
 } from "./ToolWire.ts"
 
-/** Maximum requests of one call. */
 export const requestsOfCall = 5
 
 export interface ToolAnswer {
-  /** HTTP status of the call itself. */
   readonly status: number
   readonly offer: OriginOffer | undefined
   /** It returned its result without being paid. */

@@ -10,7 +10,6 @@ import { isLocalName } from "../../../kernel/http/localNames.ts"
 
 /** How long an answer of any public host counts for all of them. */
 const seenMillis = 60_000
-/** Between two canary probes. */
 const pauseMillis = 60_000
 
 const isOutside = ({ hostname }: URL): boolean => {

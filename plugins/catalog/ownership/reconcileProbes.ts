@@ -21,7 +21,6 @@ import { originsMax } from "./OriginDocuments.ts"
 // The paths in origins' documents. We keep them so that no other recipient's template resolves for them. A probe writes
 // them when the documents' paths have changed. A path that has been absent for a month is deleted.
 
-/** Maximum paths of one origin. */
 const pathsMax = 2_000
 /** Interval between two writes of an unchanged path. */
 const againMillis = 86_400_000
@@ -66,7 +65,6 @@ const laterSeconds = 60
 interface DueRow {
   readonly id: bigint
   readonly fence: bigint
-  /** It has evidence. */
   readonly stands: boolean
   /** It is due because of a payment that cost its payer nothing. */
   readonly free: boolean

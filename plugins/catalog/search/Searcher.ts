@@ -43,7 +43,6 @@ export type SearchAnswer =
       readonly cursor: string | null
       /** The interpretation of the query's words about the price. */
       readonly intent: Intent | undefined
-      /** The words that the query matches, when they were asked for. */
       readonly matches: PageMatches | undefined
       /** How each resource was ranked, when that was asked for. */
       readonly explained: ReadonlyArray<unknown> | undefined

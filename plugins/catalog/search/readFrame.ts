@@ -12,7 +12,6 @@ export type Preference = "cheap" | "tool" | "dollar"
 interface Framed {
   /** The query without its frame. */
   readonly query: string
-  /** The removed words. */
   readonly words: ReadonlyArray<string>
   readonly prefers: ReadonlyArray<Preference>
 }
@@ -97,7 +96,6 @@ const ofMoney = whole(
     "stablecoins?|stak(?:e|ing)|supply|swaps?|tokens?|toml|trad(?:e|es|ing)|transactions?|transfers?|" +
     "trustlines?|tvl|tx|usd|usdt|validators?|volumes?|wallets?|xdr|yields?|btc|bitcoin|eth|ethereum"
 )
-/** True if the topic is money. */
 export const isAboutMoney = (text: string): boolean => text.match(ofMoney) !== null
 
 /** Words that do not make a topic by themselves. */
@@ -141,7 +139,6 @@ const withoutLone = (query: string, isFramed: boolean): Pick<Framed, "query" | "
   return isFrame ? without(query, edges) : { query, words: [] }
 }
 
-/** Removes the frame from a query. */
 export const readFrame = (query: string): Framed => {
   const framed = without(query, frame)
   const tooled = without(framed.query, tool)

@@ -15,7 +15,6 @@ export interface ReadSearch {
   readonly limit: number
   readonly offset: number
   readonly cursor: string | undefined
-  /** Show the matched words of each resource. */
   readonly matches: boolean
   /** Explain how each resource was ranked. */
   readonly explain: boolean

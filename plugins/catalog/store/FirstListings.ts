@@ -14,7 +14,6 @@ import { awaitsOrigin, type Carrier, claimantOf, isFree, type Recorded, unavaila
 import { type Actor, recordMove, requestProbe, publishChange } from "./Resources.ts"
 import { Versions } from "./Versions.ts"
 
-/** An origin's own words on an unlisted resource. */
 interface OriginListing {
   readonly words: DeclaredText
   /** The recipients that the origin names; not empty. */

@@ -8,7 +8,6 @@ import { makeIsFull } from "./FreeSpace.ts"
 
 /** One payer may use this part (1/n) of an origin's daily quota. */
 const payerPart = 8
-/** Maximum characters of a quota's subject. */
 const subjectMax = 2_200
 
 export interface Claimant {

@@ -34,7 +34,6 @@ export interface Carrier {
    * account.
    */
   readonly grade: Exclude<Grade, "origin">
-  /** Digest of that signature. */
   readonly signature?: string
   /**
    * Whether another recipient has authorized the declaration, by its account's signature or by a principal that showed

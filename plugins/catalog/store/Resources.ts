@@ -73,7 +73,6 @@ export interface StateChange {
   readonly move: string
   readonly from: ResourceState | null
   readonly to: ResourceState
-  /** The reason code. */
   readonly reason: string
   /** For operators only. */
   readonly detail?: string

@@ -18,7 +18,6 @@ const observationsMax = 5_000
 const rowsPerPayerMax = 2_000
 const payersMax = 50_000
 
-/** A declaration that was observed, and its outcome. */
 export interface ObservedDeclaration {
   readonly resourceKey: string | undefined
   readonly resourceId: bigint | undefined
@@ -41,7 +40,6 @@ export interface Touch {
   readonly observed: number
 }
 
-/** A settled payment. */
 export interface Sale {
   /** Inner hash, hex. */
   readonly transaction: string

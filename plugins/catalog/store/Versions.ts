@@ -27,7 +27,6 @@ const voidDeadProbes = (sql: SqlClient.SqlClient, id: bigint, { grade, kept }: D
     and p.dead > 0 and (r.grade <> ${grade} or jsonb_path_query_array(r.declaration, '$.operations[*].method')
       <> ${JSON.stringify(kept.operations.map(({ method }) => method))}::jsonb)`
 
-/** The columns of a first version. */
 const rowOf = (
   crypto: Crypto["Service"],
   words: DeclaredText,

@@ -25,7 +25,6 @@ const againMillis = 120_000
 
 interface Turn {
   readonly now: Date
-  /** Sales since then. */
   readonly since: Date
   /** Payers behind this one, in their order. */
   readonly after: string

@@ -4,13 +4,11 @@ import { ledger, money, settling, storage, traffic } from "../../../kernel/telem
 
 type Labels = Readonly<Record<string, string>>
 
-/** A declared metric. */
 interface Named {
   readonly name: string
 }
 
 interface Meaning {
-  /** The alert with the same condition. */
   readonly alert: string
   /** Code of the cause, as stored and reported. */
   readonly cause: string

@@ -7,7 +7,7 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { outageOf } from "../../../kernel/actor/outages.ts"
 import { listed } from "../../../kernel/http/csv.ts"
 import { temporarilyUnavailable } from "../../../kernel/http/httpMiddleware.ts"
-import { addRoutes, type Documented, errors, route } from "../../../kernel/http/Route.ts"
+import { addRoutes, at, type Documented, errors, route } from "../../../kernel/http/Route.ts"
 import { text } from "../../../kernel/http/wireSchema.ts"
 import { daysReported, type Levels, ServiceLevels } from "../../../kernel/settlement/operators/ServiceLevels.ts"
 import * as routes from "../description.ts"
@@ -21,11 +21,8 @@ type Request = HttpServerRequest.HttpServerRequest
 /** Lifetime of cached incidents. The service levels have their own cache. */
 const keptFor = "10 seconds"
 
-/** The route as /openapi.json describes it. */
 const statusRoute: Documented = {
-  method: "GET",
-  path: "/status",
-  id: "serviceStatus",
+  ...at("GET", "/status", "serviceStatus"),
   summary: "Service levels and incidents of the last 30 days; a page to a browser, the incidents as CSV.",
   callers: "public",
   cost: { cpuMillis: 20, bytesOut: 131_072, statements: 6 },

@@ -3,6 +3,7 @@
 import { h, type VNode } from "preact"
 import { count, percent } from "./format.ts"
 import type { Child } from "./parts.ts"
+import { tag } from "./tag.ts"
 
 interface BarRow {
   readonly key: string
@@ -34,27 +35,23 @@ export const Bars = (props: {
   const rows = folded(props.rows)
   if (rows.length === 0 || (rows.length === 1 && always !== true)) return null
   const whole = rows.reduce((sum, { value }) => sum + value, 0)
-  return h(
-    "div",
-    { class: "bars" },
-    h("h3", null, title),
-    h(
+  return tag(
+    "div.bars",
+    tag("h3", title),
+    tag(
       "ul",
-      null,
       rows.map(({ href, key, label, note, tone, value }) =>
         h(
           "li",
           { key },
-          h(
-            "div",
-            { class: "bar-line" },
-            href === undefined ? h("span", null, label) : h("a", { href }, label),
-            h(
-              "span",
-              { class: "numeric" },
-              note === undefined ? "" : h("span", { class: "quiet" }, `${note} · `),
+          tag(
+            "div.bar-line",
+            href === undefined ? tag("span", label) : h("a", { href }, label),
+            tag(
+              "span.numeric",
+              note === undefined ? "" : tag("span.quiet", `${note} · `),
               count(value),
-              h("span", { class: "quiet" }, ` · ${percent(value, whole)}`)
+              tag("span.quiet", ` · ${percent(value, whole)}`)
             )
           ),
           h(
@@ -79,18 +76,12 @@ export const Meter = (props: {
   const { of = 0, used = 0 } = props
   const share = of === 0 ? 0 : Math.min(1, used / of)
   const tone = share >= 0.9 ? "bad" : share >= 0.7 ? "warn" : ""
-  return h(
-    "div",
-    { class: "meter" },
-    h(
-      "div",
-      { class: "bar-line" },
-      h("span", { class: "label" }, props.label),
-      h("strong", { class: "numeric" }, props.text)
-    ),
+  return tag(
+    "div.meter",
+    tag("div.bar-line", tag("span.label", props.label), tag("strong.numeric", props.text)),
     props.of === undefined
       ? null
       : h("div", { class: `track ${tone}`, "aria-hidden": true }, h("span", { style: { width: `${share * 100}%` } })),
-    props.note === undefined ? null : h("div", { class: "note" }, props.note)
+    props.note === undefined ? null : tag("div.note", props.note)
   )
 }

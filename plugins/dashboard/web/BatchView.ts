@@ -10,6 +10,7 @@ import { Moment } from "./parts.ts"
 import { hrefOf, picked, usePlace } from "./place.ts"
 import type { ChannelReported } from "./reports.ts"
 import { Amount, type Column } from "./Table.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
 const path = "/batch/v1/operator/channels"
@@ -58,7 +59,6 @@ export const BatchView = (): VNode<any> =>
 
 const none = "No payment channels yet. The first deposit of a buyer opens one."
 
-/** All channels, with filters. */
 export const ChannelsView = (): VNode<any> => {
   const { query } = usePlace()
   const facts = useFacts()
@@ -88,6 +88,6 @@ export const ChannelsView = (): VNode<any> => {
         { name: "key", label: "Key" }
       ]
     }),
-    absent: h("p", { class: "empty" }, "Payment channels are off. Enable the plugin batch-store to see them here.")
+    absent: tag("p.empty", "Payment channels are off. Enable the plugin batch-store to see them here.")
   })
 }

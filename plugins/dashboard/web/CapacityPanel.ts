@@ -2,8 +2,9 @@
 import { h, type VNode } from "preact"
 import { Meter } from "./Bars.ts"
 import { bytes, count, roundedStroops, stroops } from "./format.ts"
-import { Exactly, Figures, Panel } from "./parts.ts"
+import { Exactly, Figures, panel } from "./parts.ts"
 import type { FacilitatorStatus } from "./reports.ts"
+import { tag } from "./tag.ts"
 
 /** Free space under an embedded database. A database server's disk has to be monitored on its own machine. */
 const Storage = ({ of }: { readonly of: FacilitatorStatus["storage"] }): VNode<any> => {
@@ -30,8 +31,7 @@ export const CapacityPanel = ({ of }: { readonly of: FacilitatorStatus }): VNode
   const left = BigInt(fees.limit_stroops) - used
   const usable = sponsor?.channels_usable ?? channels.length
   const inUse = channels.filter(({ use }) => use !== "idle").length
-  return h(
-    Panel,
+  return panel(
     { title: "Capacity" },
     h(Meter, {
       label: "Fee budget today",
@@ -49,7 +49,7 @@ export const CapacityPanel = ({ of }: { readonly of: FacilitatorStatus }): VNode
     }),
     h(Storage, { of: of.storage }),
     sponsor === null
-      ? h("p", { class: "empty" }, "The sponsor was not read from the ledger yet.")
+      ? tag("p.empty", "The sponsor was not read from the ledger yet.")
       : h(Figures, {
           items: [
             {

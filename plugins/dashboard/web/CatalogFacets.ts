@@ -6,6 +6,7 @@ import { written } from "./parts.ts"
 import { amend, picked } from "./place.ts"
 import { type AssetShown, priceOf } from "./prices.ts"
 import type { FacetCounts } from "./reports.ts"
+import { tag } from "./tag.ts"
 
 type Spans = ReadonlyArray<ReadonlyArray<number>>
 
@@ -17,7 +18,7 @@ export const Marked = ({ of, spans = [] }: { readonly of: string; readonly spans
     parts.push(of.slice(from, start), h("mark", { key: start }, of.slice(start, end)))
     from = end
   }
-  return h("bdi", { class: "written" }, ...parts, of.slice(from))
+  return tag("bdi.written", ...parts, of.slice(from))
 }
 
 const kinds: Readonly<Record<string, string>> = { http: "HTTP", mcp: "MCP tools" }

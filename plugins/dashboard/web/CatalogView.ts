@@ -7,16 +7,16 @@ import { CatalogFacets, filterNames, Marked } from "./CatalogFacets.ts"
 import { type Choices, Select } from "./FilterBar.ts"
 import { address, count, counted, percent } from "./format.ts"
 import { bareUrl, grades, nameOf } from "./listings.ts"
-import { Moment, Notice, Panel, SaveCsv, Shown, State, written } from "./parts.ts"
+import { Moment, Notice, panel, SaveCsv, Shown, State, written } from "./parts.ts"
 import { amend, payeePageOf, picked, publicPageOf, usePlace, useTyped } from "./place.ts"
 import { PriceHistory } from "./PriceHistory.ts"
 import { type AssetShown, priceOf } from "./prices.ts"
 import type { Listing, ListingsPage, PaymentOption } from "./reports.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
 const pageSize = 12
 
-/** Evidence for a listing, in one line. */
 const evidenceOf = ({ grade, payers, settlements, uptime, verification }: Listing): string =>
   [
     ...(grade === undefined ? [] : [`terms ${(grades[grade] ?? grade).toLowerCase()}`]),
@@ -28,11 +28,10 @@ const evidenceOf = ({ grade, payers, settlements, uptime, verification }: Listin
   ].join(" · ")
 
 const Terms = (props: { readonly terms: PaymentOption; readonly assets: ReadonlyArray<AssetShown> }): VNode<any> =>
-  h(
-    "span",
-    { class: "row" },
-    h("span", { class: "price" }, priceOf(props.terms, props.assets)),
-    h("span", { class: "quiet" }, props.terms.scheme, " on ", props.terms.network, " to "),
+  tag(
+    "span.row",
+    tag("span.price", priceOf(props.terms, props.assets)),
+    tag("span.quiet", props.terms.scheme, " on ", props.terms.network, " to "),
     h(Thing, { kind: "account", id: props.terms.payTo, href: payeePageOf(props.terms.payTo) })
   )
 
@@ -43,41 +42,30 @@ const Item = (props: {
 }): VNode<any> => {
   const { assets, matches = {}, one } = props
   const spans = one.toolName === undefined ? matches.serviceName : matches.toolName
-  return h(
-    "li",
-    { class: "item" },
-    h("h3", null, h("a", { href: publicPageOf(one) }, h(Marked, { of: nameOf(one), spans }))),
-    nameOf(one) === bareUrl(one.resource) ? null : h("div", { class: "url" }, written(address(one.resource))),
-    one.description === undefined ? null : h("p", null, h(Marked, { of: one.description, spans: matches.description })),
+  return tag(
+    "li.item",
+    tag("h3", h("a", { href: publicPageOf(one) }, h(Marked, { of: nameOf(one), spans }))),
+    nameOf(one) === bareUrl(one.resource) ? null : tag("div.url", written(address(one.resource))),
+    one.description === undefined ? null : tag("p", h(Marked, { of: one.description, spans: matches.description })),
     one.accepts.slice(0, 4).map((terms, index) => h(Terms, { key: index, terms, assets })),
-    h(
-      "div",
-      { class: "row" },
+    tag(
+      "div.row",
       h(State, { word: one.status }),
       h(State, { word: one.ownership }),
-      h(
-        "span",
-        { class: "quiet" },
+      tag(
+        "span.quiet",
         evidenceOf(one),
         ...(one.lastSettledAt === undefined ? [] : [" · last paid ", h(Moment, { at: one.lastSettledAt })])
       )
     ),
-    one.tags === undefined || one.tags.length === 0 ? null : h("div", { class: "row quiet" }, one.tags.map(written)),
-    h(
-      "div",
-      { class: "disclosures" },
+    one.tags === undefined || one.tags.length === 0 ? null : tag("div.row.quiet", one.tags.map(written)),
+    tag(
+      "div.disclosures",
       h(PriceHistory, { one, assets }),
-      h(
+      tag(
         "details",
-        null,
-        h("summary", null, "Declaration"),
-        h(
-          "p",
-          { class: "quiet" },
-          "Changed ",
-          h(Moment, { at: one.lastUpdated }),
-          `; version ${one.versionHash.slice(0, 12)}`
-        ),
+        tag("summary", "Declaration"),
+        tag("p.quiet", "Changed ", h(Moment, { at: one.lastUpdated }), `; version ${one.versionHash.slice(0, 12)}`),
         h("pre", { tabIndex: 0 }, JSON.stringify(one, null, 2))
       )
     )
@@ -114,9 +102,8 @@ const Filters = ({ query }: { readonly query: URLSearchParams }): VNode<any> => 
         amend({ query: words.trim(), cursor: "" })
       }
     },
-    h(
+    tag(
       "label",
-      null,
       "Search",
       h("input", {
         type: "search",
@@ -126,9 +113,8 @@ const Filters = ({ query }: { readonly query: URLSearchParams }): VNode<any> => 
         onInput: ({ target }: Event) => type((target as HTMLInputElement).value)
       })
     ),
-    h(
+    tag(
       "label",
-      null,
       "Kind",
       h(Select, {
         label: "Kind",
@@ -137,9 +123,8 @@ const Filters = ({ query }: { readonly query: URLSearchParams }): VNode<any> => 
         change: (kind) => amend({ type: kind, cursor: "" })
       })
     ),
-    h(
-      "label",
-      { class: "check" },
+    tag(
+      "label.check",
       h("input", {
         type: "checkbox",
         checked: query.has("unpaid"),
@@ -154,23 +139,20 @@ const Filters = ({ query }: { readonly query: URLSearchParams }): VNode<any> => 
 /** Paging through the catalog. The browser's back button returns to the previous page. */
 const Pages = (props: { readonly of: ListingsPage["pagination"]; readonly isFirst: boolean }): VNode<any> => {
   const { cursor, total } = props.of
-  return h(
-    "p",
-    { class: "row" },
-    total === undefined ? null : h("span", { class: "quiet" }, `${count(total)} in all`),
+  return tag(
+    "p.row",
+    total === undefined ? null : tag("span.quiet", `${count(total)} in all`),
     props.isFirst ? null : h("button", { type: "button", onClick: () => amend({ cursor: "" }) }, "First page"),
     cursor === null ? null : h("button", { type: "button", onClick: () => amend({ cursor }) }, "Next page")
   )
 }
 
-/** Browse and search. */
 export const CatalogView = ({ assets }: { readonly assets: ReadonlyArray<AssetShown> }): VNode<any> => {
   const { query } = usePlace()
   const path = pathOf(query)
   const feed = `/discovery/feed?${picked(query, ["query", ...filterNames])}`
-  const actions = h("span", { class: "row" }, h("a", { href: feed }, "Feed"), h(SaveCsv, { name: "the catalog", path }))
-  return h(
-    Panel,
+  const actions = tag("span.row", h("a", { href: feed }, "Feed"), h(SaveCsv, { name: "the catalog", path }))
+  return panel(
     { title: "Resources for sale", wide: true, actions },
     h(Filters, { query }),
     h(CatalogFacets, { query, assets }),
@@ -193,16 +175,14 @@ export const CatalogView = ({ assets }: { readonly assets: ReadonlyArray<AssetSh
                 `Searched for ${corrected.map(({ instead, word }) => `“${instead}” instead of “${word}”`).join(", ")}.`
               ),
           found.length === 0
-            ? h(
-                "p",
-                { class: "quiet" },
+            ? tag(
+                "p.quiet",
                 query.has("query")
                   ? "No listing matches. Use other words, or include unpaid resources."
                   : "No listings yet. A resource is listed when a payment for it is verified."
               )
-            : h(
-                "ul",
-                { class: "list" },
+            : tag(
+                "ul.list",
                 found.map((one, at) =>
                   h(Item, {
                     key: `${one.type} ${one.resource} ${one.toolName ?? ""}`,

@@ -11,7 +11,6 @@ interface Line {
   readonly values: ReadonlyArray<number | null>
   /** A color of the style sheet, such as `--brand`. */
   readonly color: string
-  /** Formats a value of the axis. */
   readonly text: (value: number) => string
   /** Formats a bucket's exact figure. */
   readonly exact: (index: number) => string

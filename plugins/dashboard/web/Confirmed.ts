@@ -4,13 +4,14 @@ import { h, type VNode } from "preact"
 import { useRef, useState } from "preact/hooks"
 import type { Failed, Ready } from "./ask.ts"
 import { type Child, Notice } from "./parts.ts"
+import { tag } from "./tag.ts"
 
 /** A labeled input of the form. */
 export const Entry = ({
   label,
   ...input
 }: { readonly label: string } & Readonly<Record<string, unknown>>): VNode<any> =>
-  h("p", null, h("label", null, label, h("input", input)))
+  tag("p", tag("label", label, h("input", input)))
 
 export const Confirmed = (props: {
   readonly label: string
@@ -33,9 +34,8 @@ export const Confirmed = (props: {
     dialog.current?.close()
     props.done()
   }
-  return h(
+  return tag(
     "span",
-    null,
     h(
       "button",
       { type: "button", class: "small", disabled: props.disabled === true, onClick: () => dialog.current?.showModal() },
@@ -47,13 +47,12 @@ export const Confirmed = (props: {
       h(
         "form",
         { onSubmit: submit },
-        h("p", null, h("strong", null, props.question)),
+        tag("p", tag("strong", props.question)),
         props.children,
         h(Entry, { label: "Reason, kept in the audit log ", name: "note", required: true, maxLength: 500 }),
         state.error === undefined ? null : h(Notice, { kind: "error" }, state.error),
-        h(
-          "div",
-          { class: "row" },
+        tag(
+          "div.row",
           h("button", { type: "submit", class: "main", disabled: state.busy }, props.label),
           h("button", { type: "button", onClick: () => dialog.current?.close() }, "Cancel")
         )

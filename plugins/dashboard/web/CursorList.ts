@@ -3,8 +3,9 @@
 import { h, type VNode } from "preact"
 import { count } from "./format.ts"
 import { type CursorPage, type Pages, usePages } from "./pagesOf.ts"
-import { type Child, Panel, SaveCsv, Shown } from "./parts.ts"
+import { type Child, panel, SaveCsv, Shown } from "./parts.ts"
 import { type Column, Table } from "./Table.ts"
+import { tag } from "./tag.ts"
 
 const pageSize = 50
 const everyMillis = 10_000
@@ -21,10 +22,9 @@ const FootRow = (
     readonly of: CursorPage<unknown>
   }
 ): VNode<any> =>
-  h(
-    "p",
-    { class: "row foot-row" },
-    h("span", { class: "quiet" }, countText(props.shown, props.of.pagination)),
+  tag(
+    "p.row.foot-row",
+    tag("span.quiet", countText(props.shown, props.of.pagination)),
     props.failed === undefined ? null : h("span", { class: "quiet", role: "alert" }, props.failed),
     props.more === undefined
       ? null
@@ -46,7 +46,6 @@ export const CursorList = <Row>(props: {
   readonly columns: ReadonlyArray<Column<Row>> | ((body: any) => ReadonlyArray<Column<Row>>)
   readonly empty: Child
   readonly filters?: Child
-  /** Rows of the first page. */
   readonly limit?: number
   /** Content between the filters and the table, from the response. */
   readonly above?: (body: any) => Child
@@ -60,12 +59,11 @@ export const CursorList = <Row>(props: {
   const { absent, columns, empty, keyOf, limit = pageSize, name, path, title } = props
   const { asked, failed, isBusy, isPending, more, rows } = usePages<Row>(`${path}&limit=${limit}`, everyMillis, keyOf)
   if (asked.state === "failed" && asked.status === 404 && absent !== undefined)
-    return absent === null ? null : h(Panel, { title, wide: true }, absent)
-  const actions = h("span", { class: "row" }, props.actions, h(SaveCsv, { name, path }))
-  return h(
-    Panel,
+    return absent === null ? null : panel({ title, wide: true }, absent)
+  const actions = tag("span.row", props.actions, h(SaveCsv, { name, path }))
+  return panel(
     props.isPage === true ? { title, wide: true, isPage: true } : { title, wide: true, actions },
-    props.isPage === true ? h("div", { class: "list-head" }, props.filters, actions) : props.filters,
+    props.isPage === true ? tag("div.list-head", props.filters, actions) : props.filters,
     h(
       "div",
       { class: isPending ? "pending" : undefined, "aria-busy": isPending ? true : undefined },

@@ -8,6 +8,7 @@ import { Moment, State, written } from "./parts.ts"
 import { hrefOf, pageOf, picked, usePlace } from "./place.ts"
 import type { Delivery } from "./reports.ts"
 import type { Column } from "./Table.ts"
+import { tag } from "./tag.ts"
 
 const path = "/webhooks/v1/deliveries"
 const panelRows = 10
@@ -95,6 +96,6 @@ export const DeliveriesView = (): VNode<any> => {
         { name: "to", label: "Before (UTC)", kind: "date" }
       ]
     }),
-    absent: h("p", { class: "empty" }, "Webhooks are off. Enable the plugin webhooks to see deliveries here.")
+    absent: tag("p.empty", "Webhooks are off. Enable the plugin webhooks to see deliveries here.")
   })
 }

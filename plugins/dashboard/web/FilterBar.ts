@@ -6,6 +6,7 @@ import { short } from "./format.ts"
 import { searchedFor } from "./identifiers.ts"
 import { amend } from "./place.ts"
 import { reasonLabel, reasonOf, reasonsKnown } from "./reasons.ts"
+import { tag } from "./tag.ts"
 
 export type Choices = ReadonlyArray<readonly [value: string, label: string]>
 
@@ -18,7 +19,6 @@ export interface Choosing {
   readonly change?: (value: string) => void
 }
 
-/** A filter with typed text. */
 export interface Typing {
   readonly name: string
   readonly label: string
@@ -62,9 +62,8 @@ const meantBy = ({ kind, name }: Typing, text: string): string => {
 const Field = ({ field, query }: { readonly field: Typing; readonly query: URLSearchParams }): VNode<any> => {
   const { kind, label, name } = field
   const id = useId()
-  return h(
+  return tag(
     "label",
-    null,
     label,
     h("input", {
       type: kind === "date" ? "date" : "text",
@@ -90,15 +89,14 @@ const shownInField = ({ kind }: Typing, value: string): string =>
   kind === "date" ? value.slice(0, 10) : kind === "reason" && value !== "" ? reasonLabel(value) : value
 
 const Chip = (props: { readonly label: string; readonly remove: () => void }): VNode<any> =>
-  h(
+  tag(
     "li",
-    null,
     h(
       "button",
       { type: "button", class: "chip", onClick: props.remove },
       props.label,
       h("span", { "aria-hidden": true }, " ×"),
-      h("span", { class: "spoken" }, ", remove this filter")
+      tag("span.spoken", ", remove this filter")
     )
   )
 
@@ -127,7 +125,7 @@ const Chips = (props: {
         remove: () => amend({ [field.name]: "" })
       })
     ),
-    h("li", null, h("button", { type: "button", class: "plain", onClick: clear }, "Clear"))
+    tag("li", h("button", { type: "button", class: "plain", onClick: clear }, "Clear"))
   )
 }
 
@@ -146,9 +144,8 @@ export const FilterBar = (props: {
   return h(
     "form",
     { class: "filters", "aria-label": "Filter", onSubmit: (event: Event) => event.preventDefault() },
-    h(
-      "div",
-      { class: "choices" },
+    tag(
+      "div.choices",
       choices
         .filter(({ name }) => !(name in fixed))
         .map(({ change, choices, label, name }) =>
@@ -163,13 +160,11 @@ export const FilterBar = (props: {
     ),
     open.length === 0
       ? null
-      : h(
-          "details",
-          { class: "more" },
-          h("summary", null, "More filters"),
-          h(
-            "div",
-            { class: "fields" },
+      : tag(
+          "details.more",
+          tag("summary", "More filters"),
+          tag(
+            "div.fields",
             open.map((field) => h(Field, { key: field.name, field, query }))
           )
         ),

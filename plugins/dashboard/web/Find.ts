@@ -8,6 +8,7 @@ import { isAccount, isTransaction, searchedFor } from "./identifiers.ts"
 import { written } from "./parts.ts"
 import { type FoundKind, pageOf, payeePageOf, publicPageOf } from "./place.ts"
 import type { FoundItem, ListingsPage } from "./reports.ts"
+import { tag } from "./tag.ts"
 import { keyName } from "./things.ts"
 
 interface Found {
@@ -173,9 +174,9 @@ const Options = (props: {
             props.go(item)
           }
         },
-        h("span", { class: "kind" }, kindLabels[item.kind]),
-        h("span", { class: "title" }, written(titleOf(item))),
-        h("span", { class: "note" }, written(item.note))
+        tag("span.kind", kindLabels[item.kind]),
+        tag("span.title", written(titleOf(item))),
+        tag("span.note", written(item.note))
       )
     ),
     said === undefined

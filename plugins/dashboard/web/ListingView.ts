@@ -3,10 +3,11 @@ import { h, type VNode } from "preact"
 import { useAsked } from "./ask.ts"
 import { address, count } from "./format.ts"
 import { bareUrl, nameOf } from "./listings.ts"
-import { Moment, Notice, Panel, Shown, State, written } from "./parts.ts"
+import { Moment, Notice, panel, Shown, State, written } from "./parts.ts"
 import { amend, payeePageOf, usePlace, useTyped } from "./place.ts"
 import { reasonText } from "./reasons.ts"
 import { Table } from "./Table.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 import { type Decision, Decisions, stageText } from "./decisions.ts"
 
@@ -55,23 +56,20 @@ const adviceOf = ({ ownership, raisedBy, status, verification }: Listing): Reado
 
 const ListingShown = ({ of }: { readonly of: Listing }): VNode<any> => {
   const advice = adviceOf(of)
-  return h(
-    "li",
-    { class: "item" },
-    h("h3", null, written(nameOf(of))),
-    nameOf(of) === bareUrl(of.resource) ? null : h("div", { class: "url" }, written(address(of.resource))),
-    h(
-      "div",
-      { class: "row" },
+  return tag(
+    "li.item",
+    tag("h3", written(nameOf(of))),
+    nameOf(of) === bareUrl(of.resource) ? null : tag("div.url", written(address(of.resource))),
+    tag(
+      "div.row",
       h(State, { word: of.status }),
       h(State, { word: of.ownership }),
       h(State, { word: of.verification })
     ),
     advice.length === 0
-      ? h("p", null, "Nothing is missing.")
-      : h(
+      ? tag("p", "Nothing is missing.")
+      : tag(
           "ul",
-          null,
           advice.map((sentence) => h("li", { key: sentence }, sentence))
         ),
     h(Decisions, { items: of.decisions })
@@ -79,9 +77,8 @@ const ListingShown = ({ of }: { readonly of: Listing }): VNode<any> => {
 }
 
 export const ListingsShown = ({ listings }: { readonly listings: ReadonlyArray<Listing> }): VNode<any> =>
-  h(
-    "ul",
-    { class: "list" },
+  tag(
+    "ul.list",
     listings.map((one) => h(ListingShown, { key: one.resource + (one.toolName ?? ""), of: one }))
   )
 
@@ -104,9 +101,8 @@ export const Observations = ({ items }: { readonly items: ReadonlyArray<Observed
   })
 
 const Explanation = ({ of }: { readonly of: Explained }): VNode<any> =>
-  h(
+  tag(
     "div",
-    null,
     of.listings.length === 0
       ? h(
           Notice,
@@ -116,7 +112,7 @@ const Explanation = ({ of }: { readonly of: Explained }): VNode<any> =>
             : "It is not listed; the observations below show why."
         )
       : h(ListingsShown, { listings: of.listings }),
-    of.items.length === 0 ? null : h("h3", null, "Observations"),
+    of.items.length === 0 ? null : tag("h3", "Observations"),
     of.items.length === 0 ? null : h(Observations, { items: of.items })
   )
 
@@ -128,8 +124,7 @@ export const ListingView = (): VNode<any> => {
     url === "" ? undefined : `/catalog/v1/observations?url=${encodeURIComponent(url)}`,
     5_000
   )
-  return h(
-    Panel,
+  return panel(
     { title: "Why am I not listed?", wide: true },
     h(
       "form",
@@ -140,9 +135,8 @@ export const ListingView = (): VNode<any> => {
           amend({ url: typed.trim() })
         }
       },
-      h(
+      tag(
         "label",
-        null,
         "URL of your resource",
         h("input", {
           name: "url",

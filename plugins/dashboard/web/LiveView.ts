@@ -3,7 +3,7 @@
 import { h, type VNode } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { type Denomination, duration, stroops } from "./format.ts"
-import { LinkState, Moment, Notice, Panel, SettlementState } from "./parts.ts"
+import { LinkState, Moment, Notice, panel, SettlementState } from "./parts.ts"
 import { pageOf } from "./place.ts"
 import { Reason } from "./reasons.ts"
 import { Amount, Table } from "./Table.ts"
@@ -63,8 +63,7 @@ const feeOf = ({ fee_stroops }: SettlementUpdate): string => (fee_stroops === nu
 
 export const LiveView = (): VNode<any> => {
   const { link, rows } = useUpdates()
-  return h(
-    Panel,
+  return panel(
     {
       title: "Live settlements",
       isPage: true,

@@ -9,7 +9,7 @@ import { CapacityPanel } from "./CapacityPanel.ts"
 import { type Choices, Select } from "./FilterBar.ts"
 import { assetChoices, ranges, spanOf } from "./filters.ts"
 import { count, duration, percent, rounded } from "./format.ts"
-import { type Figure, Figures, Moment, Panel, SaveCsv, SettlementState, Shown, written } from "./parts.ts"
+import { type Figure, Figures, Moment, panel, SaveCsv, SettlementState, Shown, written } from "./parts.ts"
 import { amend, hrefOf, pageOf, usePlace } from "./place.ts"
 import { Change, endedOf, PulseChart, Spark, Volume } from "./PulseChart.ts"
 import { reasonLabel, reasonText } from "./reasons.ts"
@@ -19,6 +19,7 @@ import { titleOf } from "./ResourceView.ts"
 import { listHref } from "./SettlementsView.ts"
 import { paceFigures } from "./StatusView.ts"
 import { Table } from "./Table.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
 /** Windows of the reports that count by days. */
@@ -64,9 +65,8 @@ const MoneyFigures = ({ of }: { readonly of: Pulse }): VNode<any> => {
 
 const Range = ({ own, query }: { readonly own: string; readonly query: URLSearchParams }): VNode<any> => {
   const isChosen = query.has("from") || query.has("to")
-  return h(
-    "span",
-    { class: "row" },
+  return tag(
+    "span.row",
     assetChoices(useFacts()).map(({ choices, label, name }) =>
       h(Select, {
         key: name,
@@ -137,8 +137,7 @@ const HealthPanel = (props: {
 }): VNode<any> => {
   const { asset, of, status } = props
   const span = { from: of.from, to: of.to, asset }
-  return h(
-    Panel,
+  return panel(
     { title: "Health" },
     status === undefined
       ? null
@@ -146,7 +145,7 @@ const HealthPanel = (props: {
           items: [...paceFigures(status), ...openFigures(status)]
         }),
     of.reasons.length === 0
-      ? h("p", { class: "empty" }, "No settlement failed in this range.")
+      ? tag("p.empty", "No settlement failed in this range.")
       : h(Bars, {
           title: "Failures by reason",
           always: true,
@@ -159,9 +158,7 @@ const HealthPanel = (props: {
           }))
         }),
     h(RefusalBars, { of }),
-    of.bucket === "hour" && of.reasons.length > 0
-      ? h("p", { class: "note" }, "Reasons are counted by whole UTC days.")
-      : null
+    of.bucket === "hour" && of.reasons.length > 0 ? tag("p.note", "Reasons are counted by whole UTC days.") : null
   )
 }
 
@@ -200,7 +197,7 @@ const MissedSearches = (): VNode<any> =>
     asked: useAsked<Listed<Missed>>("/analytics/v1/search/missed?hours=168", 60_000),
     show: ({ items }) =>
       items.length === 0
-        ? h("p", { class: "empty" }, "Every search of the last 7 days had a result.")
+        ? tag("p.empty", "Every search of the last 7 days had a result.")
         : h(Bars, {
             title: "Searches without a result, 7 days",
             always: true,
@@ -220,8 +217,7 @@ const NewPanel = ({
   readonly session: Session
   readonly totals: Overview | undefined
 }): VNode<any> =>
-  h(
-    Panel,
+  panel(
     { title: "New" },
     totals === undefined
       ? null
@@ -255,8 +251,7 @@ const Breakdown = ({ asset, of }: { readonly asset: string; readonly of: Pulse }
   const byState = states.filter(([, value]) => value > 0)
   if (byState.length < 2 && bars.every(({ rows }) => rows.length < 2)) return null
   const span = { from: of.from, to: of.to, asset }
-  return h(
-    Panel,
+  return panel(
     { title: "Breakdown" },
     h(Bars, {
       title: "By state",
@@ -314,30 +309,26 @@ export const OverviewView = ({ session }: { readonly session: Session }): VNode<
   const status = useAsked<FacilitatorStatus>(session.may_operate ? "/dashboard/v1/standing" : undefined, 5_000)
   const totals = useAsked<Overview>("/analytics/v1/overview?days=30", 30_000)
   const operating = status.state === "ready" ? status.body : undefined
-  return h(
-    "div",
-    { class: "grid" },
-    h(
-      Panel,
+  return tag(
+    "div.grid",
+    panel(
       {
         title: "Money",
         wide: true,
-        actions: h("span", { class: "row" }, h(Range, { own, query }), h(SaveCsv, { name: "money over time", path }))
+        actions: tag("span.row", h(Range, { own, query }), h(SaveCsv, { name: "money over time", path }))
       },
       h(Shown<Pulse>, {
         asked: pulse,
         show: (of) => [h(MoneyFigures, { of }), h(PulseChart, { of })]
       })
     ),
-    h(
-      "div",
-      { class: "stack" },
+    tag(
+      "div.stack",
       pulse.state === "ready" ? h(HealthPanel, { of: pulse.body, asset, status: operating }) : null,
       pulse.state === "ready" ? h(Breakdown, { of: pulse.body, asset }) : null
     ),
-    h(
-      "div",
-      { class: "stack" },
+    tag(
+      "div.stack",
       operating === undefined ? null : h(CapacityPanel, { of: operating }),
       h(NewPanel, { session, totals: totals.state === "ready" ? totals.body : undefined })
     )

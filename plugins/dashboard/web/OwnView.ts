@@ -7,12 +7,13 @@ import { states } from "./filters.ts"
 import { amount, count } from "./format.ts"
 import { bareUrl } from "./listings.ts"
 import { type Explained, ListingsShown, Observations } from "./ListingView.ts"
-import { Figures, Moment, Notice, Panel, SaveCsv, SettlementState, Shown, written } from "./parts.ts"
+import { Figures, Moment, Notice, panel, SaveCsv, SettlementState, Shown, written } from "./parts.ts"
 import { amend, usePlace } from "./place.ts"
 import { Amount, Table } from "./Table.ts"
 import { Reason } from "./reasons.ts"
 import type { Listed, Participant, Settlement } from "./reports.ts"
 import { Paging } from "./SettlementsView.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
 const TotalsShown = ({ of }: { readonly of: Participant }): VNode<any> =>
@@ -31,12 +32,11 @@ const TotalsShown = ({ of }: { readonly of: Participant }): VNode<any> =>
 /** An account that was never paid gets an empty state, not an error. */
 const TotalsAsked = ({ asked }: { readonly asked: Asked<Participant> }): VNode<any> =>
   asked.state === "failed" && asked.status === 404
-    ? h("p", { class: "quiet" }, "This account has received no payment through this facilitator yet.")
+    ? tag("p.quiet", "This account has received no payment through this facilitator yet.")
     : h(Shown<Participant>, { asked, show: (of) => h(TotalsShown, { of }) })
 
 const pageSize = 25
 
-/** The offset of a list, from the URL. */
 const offsetOf = (query: URLSearchParams, name: string): number =>
   Math.max(0, Math.trunc(Number(query.get(name) ?? 0)) || 0)
 
@@ -91,12 +91,11 @@ const OwnSales = (): VNode<any> => {
     choices: states,
     change: (to) => amend({ status: to, sales: "" })
   })
-  return h(
-    Panel,
+  return panel(
     {
       title: "Your sales",
       wide: true,
-      actions: h("span", { class: "row" }, choice, h(SaveCsv, { name: "sales", path }))
+      actions: tag("span.row", choice, h(SaveCsv, { name: "sales", path }))
     },
     h(TotalsAsked, { asked: useAsked<Participant>("/analytics/v1/account", 15_000) }),
     h(Shown<Listed<Settlement>>, {
@@ -113,8 +112,7 @@ const OwnListings = (): VNode<any> => {
   const { query } = usePlace()
   const offset = offsetOf(query, "observed")
   const path = `/catalog/v1/account?limit=${pageSize}&offset=${offset}`
-  return h(
-    Panel,
+  return panel(
     { title: "Your listings", wide: true, actions: h(SaveCsv, { name: "observations", path }) },
     h(Shown<Explained & Listed<Explained["items"][number]>>, {
       asked: useAsked<Explained & Listed<Explained["items"][number]>>(path, 10_000),
@@ -129,7 +127,7 @@ const OwnListings = (): VNode<any> => {
                 : "Nothing is listed that pays this account. The observations below show why."
             )
           : h(ListingsShown, { listings: of.listings }),
-        h("h3", null, "Observations, with the reason why a resource is not listed"),
+        tag("h3", "Observations, with the reason why a resource is not listed"),
         h(Observations, { items: of.items }),
         h(Paging, { of, go: (to) => amend({ observed: offsetText(to) }) })
       ]

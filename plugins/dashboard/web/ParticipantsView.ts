@@ -7,10 +7,11 @@ import { FilterBar } from "./FilterBar.ts"
 import { amountIssue, assetChoices } from "./filters.ts"
 import { amount, atomic, count, percent, roundedAmount } from "./format.ts"
 import { windows } from "./OverviewView.ts"
-import { Exactly, Figures, Moment, Panel, Shown } from "./parts.ts"
+import { Exactly, Figures, Moment, panel, Shown } from "./parts.ts"
 import { type Place, usePlace } from "./place.ts"
 import type { About, Leader, Leaderboard, Overview } from "./reports.ts"
 import { Amount, type Column } from "./Table.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
 const boardRows = 25
@@ -19,9 +20,8 @@ const daysAbsent = "30"
 const Share = ({ of, whole }: { readonly of: string; readonly whole: string }): VNode<any> => {
   const share = percent(of, whole)
   const width = Number(whole) === 0 ? 0 : Math.min(100, (Number(of) / Number(whole)) * 100)
-  return h(
-    "span",
-    { class: "held" },
+  return tag(
+    "span.held",
     h("span", { class: "share", "aria-hidden": true }, h("span", { style: { width: `${width}%` } })),
     share
   )
@@ -123,11 +123,9 @@ export const ParticipantsView = (): VNode<any> => {
   const days = place.query.get("days") ?? daysAbsent
   const query = boardQuery(place, facts)
   const overview = useAsked<Overview>(`/analytics/v1/overview?${new URLSearchParams({ days })}`, 15_000)
-  return h(
-    "div",
-    { class: "grid" },
-    h(
-      Panel,
+  return tag(
+    "div.grid",
+    panel(
       { title: "Organic share", wide: true, isPage: true },
       h(FilterBar, {
         query: place.query,

@@ -8,15 +8,15 @@ import { Moment, Shown } from "./parts.ts"
 import { type ListingId, listingQuery, payeePageOf } from "./place.ts"
 import type { ListingHistory } from "./reports.ts"
 import { Table } from "./Table.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
 export const Prices = (props: {
   readonly of: ListingHistory
   readonly assets: ReadonlyArray<AssetShown>
 }): VNode<any> =>
-  h(
+  tag(
     "div",
-    null,
     h(Table<ListingHistory["prices"][number]>, {
       label: "Prices over time",
       rows: props.of.prices,
@@ -31,7 +31,7 @@ export const Prices = (props: {
         { head: "Recipient", cell: ({ payTo }) => h(Thing, { kind: "account", id: payTo, href: payeePageOf(payTo) }) }
       ]
     }),
-    h("p", { class: "quiet" }, `${counted(props.of.versions.length, "version")} of its declaration.`)
+    tag("p.quiet", `${counted(props.of.versions.length, "version")} of its declaration.`)
   )
 
 export const PriceHistory = (props: {
@@ -44,7 +44,7 @@ export const PriceHistory = (props: {
   return h(
     "details",
     { onToggle: (event: Event) => open((event.currentTarget as HTMLDetailsElement).open) },
-    h("summary", null, "Price history"),
+    tag("summary", "Price history"),
     isOpen ? h(Shown<ListingHistory>, { asked, show: (of) => h(Prices, { of, assets: props.assets }) }) : null
   )
 }

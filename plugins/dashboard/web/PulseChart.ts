@@ -8,6 +8,7 @@ import { Exactly, Moment } from "./parts.ts"
 import { amend } from "./place.ts"
 import type { Pulse, Sums } from "./reports.ts"
 import { Amount, Table } from "./Table.ts"
+import { tag } from "./tag.ts"
 
 export const endedOf = ({ failed, settled }: Sums): number => settled + failed
 
@@ -18,8 +19,8 @@ export const Change = (props: {
   readonly points?: boolean
 }): VNode<any> | null => {
   const { before, now, points } = props
-  if (before === undefined) return h("span", { class: "note" }, "no earlier period")
-  if (points !== true && before === 0) return h("span", { class: "note" }, now === 0 ? "as before" : "none before")
+  if (before === undefined) return tag("span.note", "no earlier period")
+  if (points !== true && before === 0) return tag("span.note", now === 0 ? "as before" : "none before")
   const change = points === true ? now - before : ((now - before) / before) * 100
   const size = Math.abs(change)
     .toFixed(Math.abs(change) < 10 ? 1 : 0)
@@ -29,7 +30,7 @@ export const Change = (props: {
     "span",
     { class: `note ${size === "0" ? "" : change > 0 ? "up" : "down"}` },
     size === "0" ? "as before" : `${sign} ${size} ${points === true ? "points" : "%"}`,
-    size === "0" ? null : h("span", { class: "quiet" }, " on the period before")
+    size === "0" ? null : tag("span.quiet", " on the period before")
   )
 }
 
@@ -93,10 +94,9 @@ const tabs: ReadonlyArray<readonly [Shown, string]> = [
 ]
 
 const Figures = ({ of }: { readonly of: Pulse }): VNode<any> =>
-  h(
+  tag(
     "details",
-    null,
-    h("summary", null, "Show as a table"),
+    tag("summary", "Show as a table"),
     h(Table<Pulse["series"][number]>, {
       label: "Money over time",
       rows: of.series.filter(({ recorded }) => recorded).toReversed(),
@@ -144,12 +144,10 @@ export const PulseChart = ({ of }: { readonly of: Pulse }): VNode<any> => {
   }, [of, shown])
   const title = tabs.find(([value]) => value === shown)![1]
   const unit = shown === "amount" ? (of.asset_symbol ?? "atomic units") : "settlements"
-  return h(
+  return tag(
     "div",
-    null,
-    h(
-      "div",
-      { class: "row chart-head" },
+    tag(
+      "div.row.chart-head",
       h(
         "div",
         { class: "switch", role: "group", "aria-label": "Figure" },
@@ -161,7 +159,7 @@ export const PulseChart = ({ of }: { readonly of: Pulse }): VNode<any> => {
           )
         )
       ),
-      h("span", { class: "quiet" }, `${unit} a ${of.bucket}; drag over the bars to zoom in`)
+      tag("span.quiet", `${unit} a ${of.bucket}; drag over the bars to zoom in`)
     ),
     h(Chart, {
       at,

@@ -9,15 +9,15 @@ import { amend, picked, usePlace } from "./place.ts"
 import { Reason } from "./reasons.ts"
 import type { Refusal } from "./reports.ts"
 import type { Column } from "./Table.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
 const Samples = ({ of }: { readonly of: Refusal }): VNode<any> | null =>
   of.samples.length === 0
     ? null
-    : h(
+    : tag(
         "details",
-        null,
-        h("summary", null, of.samples.length === 1 ? "Show it" : `Show ${count(of.samples.length)}`),
+        tag("summary", of.samples.length === 1 ? "Show it" : `Show ${count(of.samples.length)}`),
         of.samples.map((sample, index) =>
           h(
             "div",

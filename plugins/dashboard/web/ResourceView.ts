@@ -8,13 +8,14 @@ import { Confirmed } from "./Confirmed.ts"
 import { type Decision, Decisions, stageText } from "./decisions.ts"
 import { address, amount, count, percent } from "./format.ts"
 import { nameOf } from "./listings.ts"
-import { type Child, Figures, Moment, Panel, Shown, State, written } from "./parts.ts"
+import { type Child, Figures, Moment, panel, Shown, State, written } from "./parts.ts"
 import { type ListingId, listingQuery, publicPageOf } from "./place.ts"
 import { priceOf } from "./prices.ts"
 import { reasonText } from "./reasons.ts"
 import type { Cataloged, ListingsPage, ResourceUse } from "./reports.ts"
 import { SettlementList } from "./SettlementsView.ts"
 import { type Column, Table } from "./Table.ts"
+import { tag } from "./tag.ts"
 import { Copy, Thing } from "./things.ts"
 
 interface Version {
@@ -98,16 +99,15 @@ const rankedMax = 20
 const Rank = ({ of }: { readonly of: History }): VNode<any> => {
   const words = (of.tool_name ?? of.service_name ?? of.resource).slice(0, 200)
   const asked = useAsked<ListingsPage>(`/discovery/search?limit=${rankedMax}&query=${encodeURIComponent(words)}`)
-  if (asked.state !== "ready") return h("span", { class: "quiet" }, "–")
+  if (asked.state !== "ready") return tag("span.quiet", "–")
   const { resources = [] } = asked.body
   const at = resources.findIndex(
     ({ resource, toolName }) => resource === of.resource && (toolName ?? null) === of.tool_name
   )
-  return h(
+  return tag(
     "span",
-    null,
     at < 0 ? `Not in the first ${rankedMax}` : `${at + 1} of ${resources.length}`,
-    h("span", { class: "note" }, "for ", written(words))
+    tag("span.note", "for ", written(words))
   )
 }
 
@@ -115,11 +115,10 @@ const Uptime = ({ of }: { readonly of: History }): VNode<any> => {
   const query = new URLSearchParams(listingQuery(idOf(of)))
   const asked = useAsked<{ readonly resource: { readonly uptime?: number } }>(`/discovery/resource?${query}`)
   const uptime = asked.state === "ready" ? asked.body.resource.uptime : undefined
-  return h(
+  return tag(
     "span",
-    null,
     uptime === undefined ? "–" : percent(uptime, 1),
-    uptime === undefined ? h("span", { class: "note" }, "not probed yet") : null
+    uptime === undefined ? tag("span.note", "not probed yet") : null
   )
 }
 
@@ -129,9 +128,8 @@ const moves: ReadonlyArray<readonly [move: string, label: string, question: stri
 ]
 
 const Moves = (props: { readonly of: History; readonly mayMove: boolean; readonly done: () => void }): VNode<any> =>
-  h(
-    "div",
-    { class: "row" },
+  tag(
+    "div.row",
     moves
       .filter(([move]) => (move === "restore") !== (props.of.status === "active"))
       .map(([move, label, question]) =>
@@ -144,7 +142,7 @@ const Moves = (props: { readonly of: History; readonly mayMove: boolean; readonl
           done: props.done
         })
       ),
-    props.mayMove ? null : h("span", { class: "quiet" }, "Actions require an operator's key.")
+    props.mayMove ? null : tag("span.quiet", "Actions require an operator's key.")
   )
 
 const optionColumns = (price: (option: Option) => string): ReadonlyArray<Column<Option>> => [
@@ -168,7 +166,7 @@ const versionColumns: ReadonlyArray<Column<Version>> = [
     head: "Content",
     card: "last",
     cell: ({ document }) =>
-      h("details", null, h("summary", null, "Show"), h("pre", { tabIndex: 0 }, JSON.stringify(document, null, 2)))
+      tag("details", tag("summary", "Show"), h("pre", { tabIndex: 0 }, JSON.stringify(document, null, 2)))
   }
 ]
 
@@ -197,8 +195,7 @@ const Part = <Row>(props: {
 }): VNode<any> | null =>
   props.rows.length === 0
     ? null
-    : h(
-        Panel,
+    : panel(
         { title: props.title, wide: true },
         h(Table<Row>, {
           label: props.title,
@@ -215,20 +212,14 @@ const Head = (props: { readonly of: History; readonly actions: Child }): VNode<a
   return h(
     "section",
     { class: "panel wide hero", "aria-label": "Listing" },
-    h(
-      "div",
-      { class: "row" },
-      h("span", { class: "sum" }, written(titleOf(of))),
+    tag(
+      "div.row",
+      tag("span.sum", written(titleOf(of))),
       h(State, { word: of.status }),
       h(State, { word: of.ownership })
     ),
-    h(
-      "div",
-      { class: "row" },
-      h("span", { class: "url" }, written(address(of.resource))),
-      h(Copy, { text: of.resource, noun: "URL" })
-    ),
-    of.status_reason === null ? null : h("p", { class: "quiet" }, written(reasonText(of.status_reason))),
+    tag("div.row", tag("span.url", written(address(of.resource))), h(Copy, { text: of.resource, noun: "URL" })),
+    of.status_reason === null ? null : tag("p.quiet", written(reasonText(of.status_reason))),
     h(Figures, {
       items: [
         ...(of.origin === null
@@ -243,7 +234,7 @@ const Head = (props: { readonly of: History; readonly actions: Child }): VNode<a
         { label: "Last paid", value: h(Moment, { at: of.last_seen_paid_at }) }
       ]
     }),
-    h("div", { class: "row" }, props.actions, h("a", { href: publicPageOf(idOf(of)) }, "Public page"))
+    tag("div.row", props.actions, h("a", { href: publicPageOf(idOf(of)) }, "Public page"))
   )
 }
 
@@ -255,12 +246,11 @@ export const ResourceView = (props: { readonly id: string; readonly mayMove: boo
   return h(Shown<History>, {
     asked: useAsked<History>(`${path}?refresh=${read}`),
     show: (of) =>
-      h(
-        "div",
-        { class: "grid" },
+      tag(
+        "div.grid",
         h(Head, { of, actions: h(Moves, { of, mayMove: props.mayMove, done: () => readAgain(read + 1) }) }),
-        h(Panel, { title: "Use" }, h(Shown<ResourceUse>, { asked: use, show: (used) => h(UseTable, { of: used }) })),
-        h(Panel, { title: "Decisions" }, h(Decisions, { items: of.decisions })),
+        panel({ title: "Use" }, h(Shown<ResourceUse>, { asked: use, show: (used) => h(UseTable, { of: used }) })),
+        panel({ title: "Decisions" }, h(Decisions, { items: of.decisions })),
         h(Part<Option>, {
           title: "Prices",
           rows: of.payment_options,

@@ -5,13 +5,14 @@ import { CursorList } from "./CursorList.ts"
 import { type Choosing, FilterBar } from "./FilterBar.ts"
 import { address, count } from "./format.ts"
 import { bareUrl, grades } from "./listings.ts"
-import { Moment, Panel, SaveCsv, Shown, State, written } from "./parts.ts"
+import { Moment, panel, SaveCsv, Shown, State, written } from "./parts.ts"
 import { amend, pageOf, usePlace } from "./place.ts"
 import { reasonText } from "./reasons.ts"
 import type { Cataloged, Listed, Rejected } from "./reports.ts"
 import { titleOf } from "./ResourceView.ts"
 import { Paging } from "./SettlementsView.ts"
 import { type Column, Table } from "./Table.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
 const pageSize = 25
@@ -22,7 +23,7 @@ export const listingColumns: ReadonlyArray<Column<Cataloged>> = [
     card: "first",
     cell: (row) => [
       h("a", { href: pageOf("resource", row.id) }, written(titleOf(row))),
-      titleOf(row) === bareUrl(row.resource) ? null : h("div", { class: "url" }, written(address(row.resource)))
+      titleOf(row) === bareUrl(row.resource) ? null : tag("div.url", written(address(row.resource)))
     ]
   },
   {
@@ -103,8 +104,7 @@ const Rejections = ({ query }: { readonly query: URLSearchParams }): VNode<any> 
   const offset = Math.max(0, Math.trunc(Number(query.get("rejected") ?? 0)) || 0)
   const go = (to: number) => amend({ rejected: to === 0 ? "" : String(to) })
   const path = `/analytics/v1/rejections?limit=${pageSize}&offset=${offset}`
-  return h(
-    Panel,
+  return panel(
     { title: "Rejected declarations", wide: true, actions: h(SaveCsv, { name: "rejected declarations", path }) },
     h(Shown<Listed<Rejected>>, {
       asked: useAsked<Listed<Rejected>>(path, 30_000),
@@ -122,7 +122,7 @@ const Rejections = ({ query }: { readonly query: URLSearchParams }): VNode<any> 
               card: "under",
               cell: ({ detail, reason }) => [
                 reason === null ? "–" : reasonText(reason),
-                detail === null ? null : h("div", { class: "quiet" }, written(detail))
+                detail === null ? null : tag("div.quiet", written(detail))
               ]
             },
             { head: "Recipient", cell: ({ pay_to }) => h(Thing, { kind: "account", id: pay_to }) },
@@ -138,5 +138,5 @@ const Rejections = ({ query }: { readonly query: URLSearchParams }): VNode<any> 
 
 export const ResourcesView = (): VNode<any> => {
   const { query } = usePlace()
-  return h("div", { class: "grid" }, h(Listings, { query }), h(Rejections, { query }))
+  return tag("div.grid", h(Listings, { query }), h(Rejections, { query }))
 }

@@ -7,12 +7,12 @@ import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { counted } from "./format.ts"
 import type { Rotations } from "./reports.ts"
-import { Panel, Shown } from "./parts.ts"
+import { panel, Shown } from "./parts.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
 type Rotation = Rotations["items"][number]
 
-/** The effects of a rotation, a sentence each. */
 const effectsOf = ({ next, now, what }: Rotation): ReadonlyArray<string> => {
   const added = next.channels.filter((address) => !now.channels.includes(address)).length
   const left = now.channels.filter((address) => !next.channels.includes(address)).length
@@ -39,11 +39,10 @@ const Plan = (props: { readonly of: Rotation; readonly mayMove: boolean; readonl
     of.what === "sponsor"
       ? [h(Thing, { key: "now", kind: "account", id: of.now.sponsor }), " pays the fees."]
       : [`Keys of ${counted(of.now.channels.length, "channel")}, the configured maximum.`]
-  return h(
-    "li",
-    { class: "item" },
-    h("h3", null, of.what === "sponsor" ? "Sponsor" : "Channels"),
-    h("p", null, ...signer),
+  return tag(
+    "li.item",
+    tag("h3", of.what === "sponsor" ? "Sponsor" : "Channels"),
+    tag("p", ...signer),
     of.refused === null
       ? h(
           Confirmed,
@@ -54,13 +53,12 @@ const Plan = (props: { readonly of: Rotation; readonly mayMove: boolean; readonl
             run: (note) => post("/dashboard/v1/moves", { move: "rotate", what: of.what, plan: of.plan, note }),
             done: props.done
           },
-          h(
+          tag(
             "ul",
-            null,
             effectsOf(of).map((sentence) => h("li", { key: sentence }, sentence))
           )
         )
-      : h("p", { class: "quiet" }, `Nothing to rotate to: ${of.refused}.`)
+      : tag("p.quiet", `Nothing to rotate to: ${of.refused}.`)
   )
 }
 
@@ -71,8 +69,7 @@ export const RotationView = (props: {
 }): VNode<any> => {
   const [own, readAgain] = useState(0)
   const asked = useAsked<Rotations>(`/dashboard/v1/rotations?refresh=${props.refresh}.${own}`)
-  return h(
-    Panel,
+  return panel(
     {
       title: "Signing keys",
       wide: true,
@@ -81,9 +78,8 @@ export const RotationView = (props: {
     h(Shown<Rotations>, {
       asked,
       show: ({ items }) =>
-        h(
-          "ul",
-          { class: "list" },
+        tag(
+          "ul.list",
           items.map((of) => h(Plan, { key: of.what, of, mayMove: props.mayMove, done: props.done }))
         )
     })

@@ -3,6 +3,7 @@
 // single chunk.
 import { h, type VNode } from "preact"
 import { useCallback, useEffect, useRef, useState } from "preact/hooks"
+import { tag } from "./tag.ts"
 
 /** Rows of a chunk: a few chunks fill a screen, and one renders within a frame. */
 const chunkRows = 25
@@ -85,9 +86,8 @@ export const Rows = <Row>(props: {
   const isLong = rows.length > wholeMax
   const { heightOf, isNear, watch } = useChunks(isLong)
   if (!isLong)
-    return h(
+    return tag(
       "tbody",
-      null,
       rows.map((row, index) => show(row, index + 1))
     )
   return Array.from({ length: Math.ceil(rows.length / chunkRows) }, (_, index) => {

@@ -3,7 +3,7 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { searchedFor } from "./identifiers.ts"
-import { LinkState, Moment, Panel, SettlementState } from "./parts.ts"
+import { LinkState, Moment, panel, SettlementState } from "./parts.ts"
 import { amend, usePlace, useTyped } from "./place.ts"
 import { Amount, Table } from "./Table.ts"
 import type { AssetShown } from "./prices.ts"
@@ -11,6 +11,7 @@ import { Reason } from "./reasons.ts"
 import type { Sale } from "./reports.ts"
 import { SettlementList } from "./SettlementsView.ts"
 import { type Link, useStream } from "./stream.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
 const rowsMax = 50
@@ -38,8 +39,7 @@ const saleAmount = ({ amount, asset }: Sale, assets: ReadonlyArray<AssetShown>) 
 
 export const SalesView = ({ assets }: { readonly assets: ReadonlyArray<AssetShown> }): VNode<any> => {
   const { link, sales } = useSales()
-  return h(
-    Panel,
+  return panel(
     { title: "Sales of this key", wide: true, actions: h(LinkState, { link }) },
     h(Table<Sale>, {
       label: "Sales",
@@ -70,11 +70,9 @@ export const SalesView = ({ assets }: { readonly assets: ReadonlyArray<AssetShow
 export const AccountView = (): VNode<any> => {
   const account = usePlace().query.get("account") ?? ""
   const [typed, type] = useTyped(account)
-  return h(
-    "div",
-    { class: "stack wide-grid" },
-    h(
-      Panel,
+  return tag(
+    "div.stack.wide-grid",
+    panel(
       { title: "Payments to an account", wide: true },
       h(
         "form",
@@ -85,9 +83,8 @@ export const AccountView = (): VNode<any> => {
             amend({ account: searchedFor(typed) })
           }
         },
-        h(
+        tag(
           "label",
-          null,
           "Recipient (G…)",
           h("input", {
             name: "account",

@@ -4,10 +4,11 @@ import { h, type VNode } from "preact"
 import { useAsked } from "./ask.ts"
 import { type Choices, FilterBar } from "./FilterBar.ts"
 import { count, counted, percent } from "./format.ts"
-import { Figures, Moment, Panel, SaveCsv, Shown, State, written } from "./parts.ts"
+import { Figures, Moment, panel, SaveCsv, Shown, State, written } from "./parts.ts"
 import { usePlace } from "./place.ts"
 import { Table } from "./Table.ts"
 import type { Conversion, Listed, Missed, SearchStatus as Status } from "./reports.ts"
+import { tag } from "./tag.ts"
 
 const StatusFigures = ({ of }: { readonly of: Status }): VNode<any> => {
   const { lexical, resources, semantic } = of.index_coverage
@@ -119,33 +120,26 @@ export const SearchView = ({ mayOperate }: { readonly mayOperate: boolean }): VN
   const status = useAsked<Status>("/analytics/v1/search/status", 10_000)
   const conversion = useAsked<Conversion>(`/analytics/v1/search/conversion?${new URLSearchParams({ hours })}`, 30_000)
   const missed = `/analytics/v1/search/missed?${new URLSearchParams({ hours })}`
-  return h(
-    "div",
-    { class: "grid" },
-    h(
-      Panel,
+  return tag(
+    "div.grid",
+    panel(
       { title: "Searches and payments", wide: true },
       h(FilterBar, { query, choices: [{ name: "hours", label: "Time", choices: spans }] }),
       h(Shown<Conversion>, { asked: conversion, show: (of) => h(ConversionFigures, { of }) })
     ),
-    h(
-      Panel,
+    panel(
       {
         title: "Searches without a result",
         wide: true,
         ...(mayOperate ? { actions: h(SaveCsv, { name: "missed searches", path: missed }) } : {})
       },
-      mayOperate
-        ? h(MissedTable, { path: missed })
-        : h("p", { class: "quiet" }, "Sign in as an operator to see these queries.")
+      mayOperate ? h(MissedTable, { path: missed }) : tag("p.quiet", "Sign in as an operator to see these queries.")
     ),
-    h(
-      Panel,
+    panel(
       { title: "Indexes", wide: true },
       h(Shown<Status>, { asked: status, show: (of) => h(StatusFigures, { of }) })
     ),
-    h(
-      Panel,
+    panel(
       {
         title: "Builds of the model's vectors",
         wide: true,

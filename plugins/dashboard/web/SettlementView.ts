@@ -5,10 +5,11 @@ import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { address, amount, type Denomination, seconds, stroops } from "./format.ts"
-import { type Child, type Figure, Figures, Moment, Notice, Panel, SettlementState, Shown, written } from "./parts.ts"
+import { type Child, type Figure, Figures, Moment, Notice, panel, SettlementState, Shown, written } from "./parts.ts"
 import { Reason, reasonText } from "./reasons.ts"
 import type { Life, Settlement } from "./reports.ts"
 import { Table } from "./Table.ts"
+import { tag } from "./tag.ts"
 import { Copy, Thing } from "./things.ts"
 import { type Mark, TimelineStrip } from "./TimelineStrip.ts"
 
@@ -25,13 +26,12 @@ const Step = (props: {
   return h(
     "li",
     { class: props.kind },
-    h("strong", null, props.name),
-    h(
-      "span",
-      { class: "quiet at" },
+    tag("strong", props.name),
+    tag(
+      "span.quiet.at",
       props.at == null ? null : h(Moment, { at: props.at, ...(shown === undefined ? {} : { shown }) })
     ),
-    props.children == null ? null : h("div", { class: "quiet more-of" }, props.children)
+    props.children == null ? null : tag("div.quiet.more-of", props.children)
   )
 }
 
@@ -84,8 +84,8 @@ const End = ({ of, since }: { readonly of: Life; readonly since: string }): VNod
           at: of.resolved_at,
           since
         },
-        of.reason === null ? null : h("span", null, reasonText(of.reason), " ", h("code", null, of.reason)),
-        of.reason_message === null ? null : h("div", null, written(of.reason_message))
+        of.reason === null ? null : tag("span", reasonText(of.reason), " ", tag("code", of.reason)),
+        of.reason_message === null ? null : tag("div", written(of.reason_message))
       )
 
 const endText: Readonly<Record<string, string>> = {
@@ -98,9 +98,8 @@ const endText: Readonly<Record<string, string>> = {
 const Steps = ({ of }: { readonly of: Life }): VNode<any> => {
   const since = of.asked_at ?? of.recorded_at
   const sent = of.attempts.find(({ sent_at }) => sent_at !== null)
-  return h(
-    "ol",
-    { class: "steps life" },
+  return tag(
+    "ol.steps.life",
     of.asked_at === null ? null : h(Step, { name: "Requested", kind: "done", at: of.asked_at }),
     h(Step, { name: "Verified", kind: "done", at: of.verified_at, since }),
     h(
@@ -151,7 +150,7 @@ const Parties = ({ of }: { readonly of: Life }): VNode<any> => {
     isOpen(of) ? 3_000 : undefined
   )
   const row = asked.state === "ready" ? asked.body : undefined
-  const later = h("span", { class: "quiet" }, "known when it ends")
+  const later = tag("span.quiet", "known when it ends")
   const account = (id: string | undefined) => (id === undefined ? later : h(Thing, { kind: "account", id }))
   return h(Figures, {
     items: [
@@ -171,10 +170,9 @@ const Parties = ({ of }: { readonly of: Life }): VNode<any> => {
         : [
             {
               label: "Payment identifier",
-              value: h(
-                "span",
-                { class: "thing" },
-                h("code", null, of.payment_identifier),
+              value: tag(
+                "span.thing",
+                tag("code", of.payment_identifier),
                 h(Copy, { text: of.payment_identifier, noun: "payment identifier" })
               )
             }
@@ -185,7 +183,7 @@ const Parties = ({ of }: { readonly of: Life }): VNode<any> => {
 
 const AssetOf = ({ of }: { readonly of: Denomination }): VNode<any> =>
   of.asset === null
-    ? h("span", null, "–")
+    ? tag("span", "–")
     : h(Thing, { kind: "asset", id: of.asset, ...(of.asset_symbol === null ? {} : { text: of.asset_symbol }) })
 
 const resourceOf = (url: string | null, id: string | null): ReadonlyArray<Figure> =>
@@ -204,18 +202,17 @@ const resourceOf = (url: string | null, id: string | null): ReadonlyArray<Figure
 const originOf = (url: string): VNode<any> | undefined => {
   if (!/^https?:/i.test(url) || !URL.canParse(url)) return undefined
   const { origin } = new URL(url)
-  return h("span", null, "of ", h(Thing, { kind: "origin", id: origin }))
+  return tag("span", "of ", h(Thing, { kind: "origin", id: origin }))
 }
 
 const Hash = ({ of }: { readonly of: string }): VNode<any> =>
-  h("div", null, h("span", { class: "note" }, "Transaction"), h(Thing, { kind: "settlement", id: of, whole: true }))
+  tag("div", tag("span.note", "Transaction"), h(Thing, { kind: "settlement", id: of, whole: true }))
 
 const unknown = (more?: string): VNode<any> =>
-  h(
-    Panel,
+  panel(
     { title: "Unknown settlement", wide: true },
-    h("p", null, "No settlement of this facilitator has this id or hash. Check that it is whole, or find its payer."),
-    more === undefined ? null : h("p", { class: "quiet" }, more)
+    tag("p", "No settlement of this facilitator has this id or hash. Check that it is whole, or find its payer."),
+    more === undefined ? null : tag("p.quiet", more)
   )
 
 /** The settlement as the reports have it, for callers without an operator's key. */
@@ -229,10 +226,9 @@ export const RecordView = ({ id }: { readonly id: string }): VNode<any> => {
       h(
         "section",
         { class: "panel wide hero", "aria-label": "Payment" },
-        h(
-          "div",
-          { class: "row" },
-          h("span", { class: "sum" }, amount(of.status === "success" ? of.amount : of.max_amount, of)),
+        tag(
+          "div.row",
+          tag("span.sum", amount(of.status === "success" ? of.amount : of.max_amount, of)),
           h(SettlementState, { word: of.status })
         ),
         h(Hash, { of: of.transaction_hash }),
@@ -259,30 +255,23 @@ export const SettlementView = (props: { readonly id: string; readonly mayMove: b
   return h(Shown<Life>, {
     asked,
     show: (of) =>
-      h(
-        "div",
-        { class: "grid" },
+      tag(
+        "div.grid",
         h(
           "section",
           { class: "panel wide hero", "aria-label": "Payment" },
-          h(
-            "div",
-            { class: "row" },
-            h("span", { class: "sum" }, amount(of.moved ?? of.amount, of)),
-            h(SettlementState, { word: of.state })
-          ),
+          tag("div.row", tag("span.sum", amount(of.moved ?? of.amount, of)), h(SettlementState, { word: of.state })),
           h(Hash, { of: of.transaction_hash }),
           h(Parties, { of }),
           isOpen(of) ? h(GiveUp, { of, mayMove: props.mayMove, done: () => readAgain(again + 1) }) : null
         ),
-        h(
-          Panel,
+        panel(
           { title: "Timeline", wide: true },
           h(TimelineStrip, { marks: marksOf(of) }),
-          h("h3", null, "Steps"),
+          tag("h3", "Steps"),
           h(Steps, { of })
         ),
-        h(Panel, { title: "Attempts", wide: true }, h(Attempts, { of }))
+        panel({ title: "Attempts", wide: true }, h(Attempts, { of }))
       )
   })
 }

@@ -11,6 +11,7 @@ import { hrefOf, pageOf, usePlace } from "./place.ts"
 import { Reason } from "./reasons.ts"
 import type { Listed, Settlement } from "./reports.ts"
 import { Amount, type Column } from "./Table.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
 /** `leave` lists the columns that are redundant on a page about one account, asset or listing. */
@@ -18,7 +19,7 @@ const settlementColumns = (leave: ReadonlyArray<string> = []): ReadonlyArray<Col
   columns.filter(({ head }) => !leave.includes(head))
 
 /** A phone's card leaves out this line. */
-const absent = h("span", { class: "quiet absent" }, "–")
+const absent = tag("span.quiet.absent", "–")
 
 const columns: ReadonlyArray<Column<Settlement>> = [
   {
@@ -81,14 +82,13 @@ const columns: ReadonlyArray<Column<Settlement>> = [
 
 const Empty = (props: { readonly isFiltered: boolean; readonly isOfThing: boolean }): VNode<any> =>
   props.isFiltered
-    ? h("span", null, "No settlement matches these filters. Take one away, or choose a longer time.")
+    ? tag("span", "No settlement matches these filters. Take one away, or choose a longer time.")
     : props.isOfThing
-      ? h("span", null, "No settlements here yet. New ones appear at the top.")
-      : h(
+      ? tag("span", "No settlements here yet. New ones appear at the top.")
+      : tag(
           "span",
-          null,
           "No settlements yet. Point a seller at this facilitator, or make a test payment with ",
-          h("code", null, "npm run pay"),
+          tag("code", "npm run pay"),
           "."
         )
 
@@ -126,10 +126,9 @@ export const Paging = (props: { readonly of: Listed<unknown>; readonly go: (offs
   const shown = total === 0 ? "None" : `${count(offset + 1)} to ${count(offset + items.length)} of ${count(total)}`
   const button = (label: string, disabled: boolean, to: number) =>
     h("button", { type: "button", disabled, onClick: () => props.go(to) }, label)
-  return h(
-    "p",
-    { class: "row" },
-    h("span", { class: "quiet" }, shown),
+  return tag(
+    "p.row",
+    tag("span.quiet", shown),
     total <= limit
       ? null
       : [
@@ -139,6 +138,5 @@ export const Paging = (props: { readonly of: Listed<unknown>; readonly go: (offs
   )
 }
 
-/** URL of the settlement list with a filter. */
 export const listHref = (query: Readonly<Record<string, string | undefined>>): string =>
   hrefOf("settlements", "", query)

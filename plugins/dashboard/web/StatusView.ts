@@ -17,7 +17,7 @@ import {
   Figures,
   Moment,
   Notice,
-  Panel,
+  panel,
   SaveCsv,
   SettlementState,
   Shown,
@@ -26,6 +26,7 @@ import {
 } from "./parts.ts"
 import type { ActorShown, ChannelShown, FacilitatorStatus, Moves, WithoutEnd } from "./reports.ts"
 import { Amount, Table } from "./Table.ts"
+import { tag } from "./tag.ts"
 import { keyName, Thing } from "./things.ts"
 
 export const paceFigures = ({ pace }: FacilitatorStatus): ReadonlyArray<Figure> => [
@@ -156,17 +157,15 @@ const Channels = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> => {
   const busy = ready.filter(({ use }) => use !== "idle")
   if (of.channels.length === 0) return h(ChannelTable, { label: "Channels", rows: [] })
   const others = of.channels.filter((one) => !isReady(one))
-  return h(
+  return tag(
     "div",
-    null,
     others.length === 0 ? null : h(ChannelTable, { label: "Channels that are not ready", rows: others }),
-    h("p", null, `${counted(ready.length, "channel")} ready, ${count(busy.length)} in use.`),
+    tag("p", `${counted(ready.length, "channel")} ready, ${count(busy.length)} in use.`),
     ready.length === 0
       ? null
-      : h(
+      : tag(
           "details",
-          null,
-          h("summary", null, `Ready channels (${count(ready.length)})`),
+          tag("summary", `Ready channels (${count(ready.length)})`),
           h(ChannelTable, { label: "Channels", rows: ready })
         )
   )
@@ -208,9 +207,7 @@ const Audit = ({ refresh }: { readonly refresh: number }): VNode<any> =>
           {
             head: "Subject",
             cell: ({ subject }) =>
-              isTransaction(subject)
-                ? h(Thing, { kind: "settlement", id: subject })
-                : h("code", { class: "subject" }, subject)
+              isTransaction(subject) ? h(Thing, { kind: "settlement", id: subject }) : tag("code.subject", subject)
           },
           {
             head: "Change",
@@ -250,27 +247,23 @@ const Resize = (props: {
 
 /** An actor, and the result of a reconciler's last run. */
 const ActorLine = ({ one }: { readonly one: ActorShown }): VNode<any> =>
-  h(
+  tag(
     "li",
-    null,
-    h(
+    tag(
       "span",
-      null,
       one.actor,
       one.last_run_at === null
         ? null
-        : h(
-            "span",
-            { class: "note" },
+        : tag(
+            "span.note",
             "Last run ",
             h(Moment, { at: one.last_run_at }),
             `, ${count(one.last_run_ms ?? 0)} ms, by ${one.last_run_cause}`
           )
     ),
-    h(
-      "span",
-      { class: "held" },
-      one.restarts === 0 ? null : h("span", { class: "quiet" }, `${counted(one.restarts, "restart")} `),
+    tag(
+      "span.held",
+      one.restarts === 0 ? null : tag("span.quiet", `${counted(one.restarts, "restart")} `),
       h(State, { word: one.last_run_outcome === "failed" ? "failed" : one.state })
     )
   )
@@ -285,33 +278,21 @@ const Parts = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> => {
     h(
       "li",
       { key: id },
-      h("span", null, id, detail === null ? null : h("span", { class: "note" }, written(detail))),
-      h("span", { class: "held" }, h(State, { word: state }))
+      tag("span", id, detail === null ? null : tag("span.note", written(detail))),
+      tag("span.held", h(State, { word: state }))
     )
   const actor = (one: ActorShown) => h(ActorLine, { key: one.actor, one })
-  return h(
+  return tag(
     "div",
-    null,
-    h(
+    tag(
       "p",
-      null,
       broken.length === 0 && failing.length === 0
         ? `All ${count(of.plugins.length)} plugins and ${count(of.actors.length)} actors run.`
         : `${counted(broken.length, "plugin")} and ${counted(failing.length, "actor")} need attention.`
     ),
-    broken.length + failing.length === 0 ? null : h("ul", { class: "columns" }, broken.map(plugin), failing.map(actor)),
-    h(
-      "details",
-      null,
-      h("summary", null, `Plugins (${count(of.plugins.length)})`),
-      h("ul", { class: "columns" }, of.plugins.map(plugin))
-    ),
-    h(
-      "details",
-      null,
-      h("summary", null, `Actors (${count(of.actors.length)})`),
-      h("ul", { class: "columns" }, of.actors.map(actor))
-    )
+    broken.length + failing.length === 0 ? null : tag("ul.columns", broken.map(plugin), failing.map(actor)),
+    tag("details", tag("summary", `Plugins (${count(of.plugins.length)})`), tag("ul.columns", of.plugins.map(plugin))),
+    tag("details", tag("summary", `Actors (${count(of.actors.length)})`), tag("ul.columns", of.actors.map(actor)))
   )
 }
 
@@ -325,16 +306,14 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
   return h(Shown<FacilitatorStatus>, {
     asked,
     show: (of) => {
-      const open = h(Panel, { title: "Pending and unresolved", wide: true }, h(WithoutEndTable, { of }))
-      const parts = h(Panel, { title: "Plugins and actors", wide: true }, h(Parts, { of }))
-      return h(
-        "div",
-        { class: "grid" },
+      const open = panel({ title: "Pending and unresolved", wide: true }, h(WithoutEndTable, { of }))
+      const parts = panel({ title: "Plugins and actors", wide: true }, h(Parts, { of }))
+      return tag(
+        "div.grid",
         mayMove
           ? null
-          : h(
-              "div",
-              { class: "wide-grid" },
+          : tag(
+              "div.wide-grid",
               h(
                 Notice,
                 { kind: "hint" },
@@ -344,8 +323,7 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
         // Problems come first.
         isAllWell(of) ? null : parts,
         of.without_end.length === 0 ? null : open,
-        h(
-          Panel,
+        panel(
           {
             title: "Current status",
             wide: true,
@@ -354,8 +332,7 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
           h(StatusFigures, { of })
         ),
         of.without_end.length === 0 ? open : null,
-        h(
-          Panel,
+        panel(
           {
             title: "Channel accounts",
             wide: true,
@@ -363,21 +340,20 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
           },
           h(Channels, { of })
         ),
-        h(Panel, { title: "Fees by caller today", wide: true }, h(BudgetTable, { of })),
-        h(Panel, { title: "Limits", wide: true }, h(LimitsPanel, { of, mayMove, done })),
-        h(Panel, { title: "Books by month", wide: true }, h(BooksPanel, {})),
+        panel({ title: "Fees by caller today", wide: true }, h(BudgetTable, { of })),
+        panel({ title: "Limits", wide: true }, h(LimitsPanel, { of, mayMove, done })),
+        panel({ title: "Books by month", wide: true }, h(BooksPanel, {})),
         h(BatchView, {}),
         h(WaitingDeliveries, {}),
         h(RotationView, { mayMove, refresh: read, done }),
         isAllWell(of) ? parts : null,
-        h(
-          Panel,
+        panel(
           {
             title: "Operator actions",
             wide: true,
             actions: h(SaveCsv, { name: "operator actions", path: "/dashboard/v1/moves" })
           },
-          h("div", { class: "acts" }, h(Audit, { refresh: read }))
+          tag("div.acts", h(Audit, { refresh: read }))
         )
       )
     }

@@ -4,6 +4,7 @@ import { h, type VNode } from "preact"
 import { amount, amountParts, type Denomination } from "./format.ts"
 import type { Child } from "./parts.ts"
 import { Rows } from "./Rows.ts"
+import { tag } from "./tag.ts"
 
 export interface Column<Row> {
   readonly head: string
@@ -29,12 +30,10 @@ const classOf = <Row>({ card, isMiddle, isSpare, numeric }: Column<Row>): string
   ].join(" ") || undefined
 
 const Head = <Row>({ columns }: { readonly columns: ReadonlyArray<Column<Row>> }): VNode<any> =>
-  h(
+  tag(
     "thead",
-    null,
-    h(
+    tag(
       "tr",
-      null,
       columns.map((column) => h("th", { scope: "col", key: column.head, class: classOf(column) }, column.head))
     )
   )
@@ -48,7 +47,7 @@ export const Table = <Row>(props: {
   readonly empty: Child
   readonly cards?: boolean
 }): VNode<any> => {
-  if (props.rows.length === 0) return h("p", { class: "empty" }, props.empty)
+  if (props.rows.length === 0) return tag("p.empty", props.empty)
   const isShort = props.columns.some(({ card }) => card === "under")
   return h(
     "div",
@@ -73,7 +72,7 @@ export const Table = <Row>(props: {
               h(
                 "td",
                 { key: column.head, class: classOf(column), "data-label": column.head },
-                h("div", { class: "cell" }, column.cell(row))
+                tag("div.cell", column.cell(row))
               )
             )
           )
@@ -86,12 +85,6 @@ export const Table = <Row>(props: {
 export const Amount = (props: { readonly units: string | null; readonly of: Denomination }): VNode<any> => {
   const parts = props.units === null ? undefined : amountParts(props.units, props.of)
   return parts === undefined
-    ? h("span", null, amount(props.units, props.of))
-    : h(
-        "span",
-        { class: "amount" },
-        `${parts.whole}.`,
-        h("span", { class: "part" }, parts.part),
-        h("span", { class: "unit" }, ` ${parts.symbol}`)
-      )
+    ? tag("span", amount(props.units, props.of))
+    : tag("span.amount", `${parts.whole}.`, tag("span.part", parts.part), tag("span.unit", ` ${parts.symbol}`))
 }

@@ -6,7 +6,7 @@ import { Meter } from "./Bars.ts"
 import { CursorList } from "./CursorList.ts"
 import { amount, count, counted, percent, stroops } from "./format.ts"
 import { bareUrl } from "./listings.ts"
-import { type Child, Figures, Moment, Panel, Shown, State, written } from "./parts.ts"
+import { type Child, Figures, Moment, panel, Shown, State, written } from "./parts.ts"
 import { hrefOf, payeePageOf, usePlace } from "./place.ts"
 import type { Cataloged, Counterparty, FacilitatorStatus, Listed, Participant, Pulse, Selling } from "./reports.ts"
 import { listingColumns } from "./ResourcesView.ts"
@@ -14,6 +14,7 @@ import { SettlementList } from "./SettlementsView.ts"
 import { Change, endedOf, PulseChart, Volume } from "./PulseChart.ts"
 import { spanOf } from "./filters.ts"
 import { Amount, Table } from "./Table.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
 const Hero = (props: { readonly children?: Child; readonly label: string }): VNode<any> =>
@@ -26,8 +27,7 @@ const Side = (props: { readonly id: string; readonly role: "buyer" | "seller" })
   const asked = useAsked<Participant>(path, 15_000)
   const others = useAsked<Listed<Counterparty>>(`${path}/counterparties?limit=5`, 30_000)
   if (asked.state === "failed" && asked.status === 404) return null
-  return h(
-    Panel,
+  return panel(
     { title: isBuyer ? "As payer" : "As recipient" },
     h(Shown<Participant>, {
       asked,
@@ -79,8 +79,7 @@ const Selling = ({ id }: { readonly id: string }): VNode<any> | null => {
   const asked = useAsked<Selling>(`/analytics/v1/sellers/${encodeURIComponent(id)}/resources`, 30_000)
   if (asked.state !== "ready" || asked.body.resources.length === 0) return null
   const { organic, over, resources, settled } = asked.body
-  return h(
-    Panel,
+  return panel(
     { title: "Resources sold", wide: true },
     h(Table<Selling["resources"][number]>, {
       label: "Resources sold",
@@ -107,9 +106,8 @@ const Selling = ({ id }: { readonly id: string }): VNode<any> | null => {
         { head: "Success rate", numeric: true, card: "aside", cell: (row) => percent(row.settled, row.settlements) }
       ]
     }),
-    h(
-      "p",
-      { class: "quiet" },
+    tag(
+      "p.quiet",
       `Organic share of the newest ${counted(over, "settlement")}: ${percent(organic, settled)}. `,
       "A payment is organic if this account had not paid its payer before."
     )
@@ -117,9 +115,8 @@ const Selling = ({ id }: { readonly id: string }): VNode<any> | null => {
 }
 
 export const AccountView = ({ id }: { readonly id: string }): VNode<any> =>
-  h(
-    "div",
-    { class: "grid" },
+  tag(
+    "div.grid",
     h(
       Hero,
       { label: "Account" },
@@ -140,8 +137,7 @@ const AssetPulse = ({ id }: { readonly id: string }): VNode<any> => {
     ...(from === undefined ? {} : { from }),
     ...(to === undefined ? {} : { to })
   })
-  return h(
-    Panel,
+  return panel(
     { title: "Volume", wide: true },
     h(Shown<Pulse>, {
       asked: useAsked<Pulse>(`/analytics/v1/pulse?${asked}`, 15_000),
@@ -172,17 +168,15 @@ const AssetPulse = ({ id }: { readonly id: string }): VNode<any> => {
 
 export const AssetView = ({ id }: { readonly id: string }): VNode<any> => {
   const known = useFacts()?.assets.find(({ asset }) => asset === id)
-  return h(
-    "div",
-    { class: "grid" },
+  return tag(
+    "div.grid",
     h(
       Hero,
       { label: "Asset" },
-      h("div", { class: "row" }, h("span", { class: "sum" }, known?.symbol ?? "Unlisted asset")),
+      tag("div.row", tag("span.sum", known?.symbol ?? "Unlisted asset")),
       h(Thing, { kind: "asset", id, whole: true }),
-      h(
-        "p",
-        { class: "quiet" },
+      tag(
+        "p.quiet",
         known === undefined
           ? "This facilitator's profile does not list this contract; amounts are atomic units."
           : `${known.decimals} decimals; accepted by this facilitator.`
@@ -196,9 +190,8 @@ export const AssetView = ({ id }: { readonly id: string }): VNode<any> => {
 const listingsShown = 10
 
 export const OriginView = ({ id }: { readonly id: string }): VNode<any> =>
-  h(
-    "div",
-    { class: "grid" },
+  tag(
+    "div.grid",
     h(Hero, { label: "Origin" }, h(Thing, { kind: "origin", id, whole: true })),
     h(CursorList<Cataloged>, {
       title: "Listings",
@@ -219,9 +212,8 @@ export const KeyView = ({ id, mayOperate }: { readonly id: string; readonly mayO
   const own = fees?.principals.find(({ principal }) => principal === id)
   const used = BigInt(own?.charged_stroops ?? 0) + BigInt(own?.reserved_stroops ?? 0)
   const limit = BigInt(fees?.limit_per_principal_stroops ?? 0)
-  return h(
-    "div",
-    { class: "grid" },
+  return tag(
+    "div.grid",
     h(
       Hero,
       { label: "Key" },
@@ -231,19 +223,16 @@ export const KeyView = ({ id, mayOperate }: { readonly id: string; readonly mayO
     fees === undefined
       ? null
       : id === "anonymous"
-        ? h(
-            Panel,
+        ? panel(
             { title: "Limits today", wide: true },
-            h(
-              "p",
-              { class: "quiet" },
+            tag(
+              "p.quiet",
               "Callers without a key are limited by their address; ",
               h("a", { href: hrefOf("standing") }, "Operation"),
               " has the fees of each."
             )
           )
-        : h(
-            Panel,
+        : panel(
             { title: "Limits today", wide: true },
             h(Meter, {
               label: "Sponsored fees",

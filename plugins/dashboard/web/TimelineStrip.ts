@@ -1,10 +1,10 @@
 // The life of a settlement to scale: a horizontal line from the request to its end, with a segment as long as each step
 // took. A list below it has the same steps, for readers who do not see the line.
 import { h, type VNode } from "preact"
+import { tag } from "./tag.ts"
 
 export interface Mark {
   readonly label: string
-  /** ISO 8601. */
   readonly at: string
   readonly tone: "done" | "failed" | "now"
 }
@@ -27,9 +27,8 @@ export const TimelineStrip = ({ marks }: { readonly marks: ReadonlyArray<Mark> }
     return { mark, millis, share: Math.max(shareMin, (millis / whole) * 100) }
   })
   const sum = segments.reduce((total, { share }) => total + share, 0)
-  return h(
-    "div",
-    { class: "strip" },
+  return tag(
+    "div.strip",
     h(
       "div",
       { class: "strip-line", "aria-hidden": true },
@@ -42,19 +41,18 @@ export const TimelineStrip = ({ marks }: { readonly marks: ReadonlyArray<Mark> }
         })
       )
     ),
-    h(
-      "ol",
-      { class: "strip-legend" },
+    tag(
+      "ol.strip-legend",
       segments.map(({ mark, millis }, index) =>
         h(
           "li",
           { key: index, class: `${mark.tone} s${index}` },
           h("span", { class: "swatch", "aria-hidden": true }),
-          h("span", null, mark.label),
-          h("strong", { class: "numeric" }, text(millis))
+          tag("span", mark.label),
+          tag("strong.numeric", text(millis))
         )
       ),
-      h("li", { class: "sum" }, h("span", null, "In all"), h("strong", { class: "numeric" }, text(whole)))
+      tag("li.sum", tag("span", "In all"), tag("strong.numeric", text(whole)))
     )
   )
 }

@@ -3,8 +3,9 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { sentenceOf } from "./ask.ts"
-import { Panel } from "./parts.ts"
+import { panel } from "./parts.ts"
 import { reasonText } from "./reasons.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
 interface Step {
@@ -90,22 +91,16 @@ const whyOf = (status: number, body: any): string => {
 
 const StepShown = ({ index, step }: { readonly index: number; readonly step: Step | undefined }): VNode<any> =>
   step === undefined
-    ? h("li", { class: "quiet" }, `${index + 1}. ${titles[index]}`)
+    ? tag("li.quiet", `${index + 1}. ${titles[index]}`)
     : h(
         "li",
         { class: step.failed ? "failed" : "done" },
-        h(
-          "div",
-          { class: "row" },
-          h("strong", null, `${index + 1}. ${step.title}`),
-          h("span", { class: "quiet" }, `${step.said}, ${Math.round(step.millis)} ms`)
+        tag(
+          "div.row",
+          tag("strong", `${index + 1}. ${step.title}`),
+          tag("span.quiet", `${step.said}, ${Math.round(step.millis)} ms`)
         ),
-        h(
-          "details",
-          null,
-          h("summary", null, "Response"),
-          h("pre", { tabIndex: 0 }, JSON.stringify(step.body, null, 2))
-        )
+        tag("details", tag("summary", "Response"), h("pre", { tabIndex: 0 }, JSON.stringify(step.body, null, 2)))
       )
 
 export const TryView = (): VNode<any> => {
@@ -133,8 +128,7 @@ export const TryView = (): VNode<any> => {
       change({ busy: false, steps: [...steps], error: why })
     }
   }
-  return h(
-    Panel,
+  return panel(
     {
       title: "Try it",
       wide: true,
@@ -144,9 +138,8 @@ export const TryView = (): VNode<any> => {
         state.busy ? "Paying…" : "Make a payment"
       )
     },
-    h(
-      "p",
-      { class: "quiet" },
+    tag(
+      "p.quiet",
       "A new buyer pays a demonstration seller 0.001 USDC, on the ledger that runs beside this facilitator."
     ),
     h(

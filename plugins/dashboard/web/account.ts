@@ -3,9 +3,10 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { ask, post, useAsked } from "./ask.ts"
-import { Moment, Notice, Panel } from "./parts.ts"
+import { Moment, Notice, panel } from "./parts.ts"
 import { payeePageOf } from "./place.ts"
 import type { AccountChallenged, AccountShown } from "./reports.ts"
+import { tag } from "./tag.ts"
 import { Thing } from "./things.ts"
 
 export const useAccount = (): AccountShown | undefined => {
@@ -18,25 +19,21 @@ const signOut = (query: string) => async (): Promise<void> => {
   location.reload()
 }
 
-/** The signed-in account, its expiry, and sign-out. */
 export const AccountBar = ({ of }: { readonly of: AccountShown }): VNode<any> =>
-  h(
-    Panel,
+  panel(
     {
       title: "Signed in as an account",
       wide: true,
-      actions: h(
-        "span",
-        { class: "row" },
+      actions: tag(
+        "span.row",
         h("button", { type: "button", class: "small", onClick: signOut("") }, "Sign out"),
         h("button", { type: "button", class: "small", onClick: signOut("?everywhere=1") }, "Sign out everywhere")
       )
     },
-    h(
-      "p",
-      { class: "row" },
+    tag(
+      "p.row",
       of.account === null ? null : h(Thing, { kind: "account", id: of.account, href: payeePageOf(of.account) }),
-      h("span", { class: "quiet" }, "until"),
+      tag("span.quiet", "until"),
       h(Moment, { at: of.until })
     )
   )
@@ -50,9 +47,8 @@ const AskChallenge = (props: { readonly busy: boolean; readonly asked: (account:
   h(
     "form",
     { class: "line", onSubmit: (event: SubmitEvent) => props.asked(field(event, "account")) },
-    h(
+    tag(
       "label",
-      null,
       "Account that is paid (G… or C…)",
       h("input", { name: "account", required: true, maxLength: 128, spellcheck: false, autocomplete: "off" })
     ),
@@ -65,44 +61,35 @@ const AnswerChallenge = (props: {
   readonly answered: (signature: string) => void
   readonly back: () => void
 }): VNode<any> =>
-  h(
+  tag(
     "div",
-    null,
-    h("h3", null, "1. Have the account sign this sentence"),
+    tag("h3", "1. Have the account sign this sentence"),
     h("pre", { class: "paste", tabIndex: 0 }, props.of.challenge),
-    h(
-      "p",
-      { class: "quiet" },
+    tag(
+      "p.quiet",
       "In a wallet: “Sign message” (SEP-53), with the sentence unchanged. With the Stellar command line, where ",
-      h("code", null, "NAME"),
+      tag("code", "NAME"),
       " is the account’s identity:"
     ),
     h("pre", { class: "paste", tabIndex: 0 }, `stellar message sign '${props.of.challenge}' --sign-with-key NAME`),
     props.of.authorization === undefined
       ? null
-      : h(
+      : tag(
           "div",
-          null,
-          h(
-            "p",
-            { class: "quiet" },
-            "A contract account signs this authorization entry instead (SEP-43, signAuthEntry):"
-          ),
+          tag("p.quiet", "A contract account signs this authorization entry instead (SEP-43, signAuthEntry):"),
           h("pre", { class: "paste", tabIndex: 0 }, props.of.authorization)
         ),
-    h(
-      "p",
-      { class: "quiet" },
+    tag(
+      "p.quiet",
       "It is a sentence, not a transaction: signing it moves nothing. It can be answered once, until ",
       h(Moment, { at: props.of.expires_at })
     ),
-    h("h3", null, "2. Paste the signature"),
+    tag("h3", "2. Paste the signature"),
     h(
       "form",
       { class: "line", onSubmit: (event: SubmitEvent) => props.answered(field(event, "signature")) },
-      h(
+      tag(
         "label",
-        null,
         "Signature, in base64",
         h("input", { name: "signature", required: true, maxLength: 4_000, spellcheck: false, autocomplete: "off" })
       ),
@@ -130,10 +117,9 @@ export const AccountSignIn = (): VNode<any> => {
     if (answer.state === "ready") location.reload()
     else change({ busy: false, of, error: answer.words })
   }
-  return h(
-    Panel,
+  return panel(
     { title: "Sign in with your account" },
-    h("p", { class: "quiet" }, "The account that buyers pay shows its own sales and listings. No key is needed."),
+    tag("p.quiet", "The account that buyers pay shows its own sales and listings. No key is needed."),
     error === undefined ? null : h(Notice, { kind: "error" }, error),
     of === undefined
       ? h(AskChallenge, { busy, asked })

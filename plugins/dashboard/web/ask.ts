@@ -52,7 +52,6 @@ const codes: Readonly<Record<string, string>> = {
   temporarily_unavailable: "The facilitator is busy, or its database does not answer; try again in a moment"
 }
 
-/** Labels of the filters, by parameter. */
 const parameters: Readonly<Record<string, string>> = {
   address: "Account",
   max: "At most",
@@ -101,7 +100,6 @@ const request = async <A>(
 export const ask = <A>(path: string, init: RequestInit = {}): Promise<Ready<A> | Failed> =>
   request(path, init, (response) => response.json() as Promise<A>)
 
-/** A list as CSV. */
 export const askCsv = (path: string): Promise<Ready<string> | Failed> =>
   request(path, { headers: { accept: "text/csv" } }, (response) => response.text())
 

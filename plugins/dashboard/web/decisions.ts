@@ -2,6 +2,7 @@
 import { h, type VNode } from "preact"
 import { Moment, written } from "./parts.ts"
 import { reasonText, sentenceOf } from "./reasons.ts"
+import { tag } from "./tag.ts"
 
 export interface Decision {
   readonly at: string
@@ -31,10 +32,9 @@ export const stageText = (stage: string): string => stages[stage] ?? stage
 
 /** The operator, the action and the reason. */
 const Sentence = ({ of }: { readonly of: Decision }): VNode<any> =>
-  h(
+  tag(
     "li",
-    null,
-    h("span", { class: "quiet" }, h(Moment, { at: of.at }), "  "),
+    tag("span.quiet", h(Moment, { at: of.at }), "  "),
     `It ${decided[of.move] ?? `is now ${of.to}, by ${of.move.replaceAll("_", " ")}`}`,
     of.by === "facilitator" || of.by === "origin" ? "" : ` by ${of.by}`,
     of.reason === null || of.reason === ""
@@ -44,9 +44,8 @@ const Sentence = ({ of }: { readonly of: Decision }): VNode<any> =>
 
 export const Decisions = ({ items }: { readonly items: ReadonlyArray<Decision> }): VNode<any> =>
   items.length === 0
-    ? h("p", { class: "empty" }, "Nothing was decided yet.")
-    : h(
-        "ol",
-        { class: "sentences" },
+    ? tag("p.empty", "Nothing was decided yet.")
+    : tag(
+        "ol.sentences",
         items.slice(0, shownMax).map((one, index) => h(Sentence, { key: index, of: one }))
       )

@@ -111,7 +111,6 @@ export const assetChoices = (facts: About | undefined): ReadonlyArray<Choosing> 
         }
       ]
 
-/** The filters above a list of settlements. */
 export const Filters = (props: {
   readonly place: Place
   readonly fixed: Readonly<Record<string, string>>

@@ -11,6 +11,7 @@ import { usePlace } from "./place.ts"
 import { RefusalsPage } from "./RefusalsView.ts"
 import { ResourcesView } from "./ResourcesView.ts"
 import { type Session, SignIn, useSession, SignedInAs } from "./session.ts"
+import { tag } from "./tag.ts"
 import { keyName } from "./things.ts"
 import { SettlementsView } from "./SettlementsView.ts"
 import { RecordView, SettlementView } from "./SettlementView.ts"
@@ -33,7 +34,7 @@ const later = <Props extends object>(load: () => Promise<ComponentType<Props>>) 
     if (loaded !== undefined) return h(loaded, props)
     return state === "failed"
       ? h("p", { role: "alert" }, "This view could not be loaded. Reload the page.")
-      : h("p", { class: "quiet" }, "Loading…")
+      : tag("p.quiet", "Loading…")
   }
 }
 
@@ -52,7 +53,6 @@ const StatusView = later(async () => (await import("./StatusView.ts")).StatusVie
 interface View {
   readonly name: string
   readonly label: string
-  /** For operators only. */
   readonly operators: boolean
   readonly show: (session: Session, rest: string) => VNode<any>
 }
@@ -122,7 +122,7 @@ const unknownView: View = {
   name: "not-found",
   label: "Not found",
   operators: false,
-  show: () => h("p", null, "There is no such view. ", h("a", { href: "#" }, "Go to the overview"), ".")
+  show: () => tag("p", "There is no such view. ", h("a", { href: "#" }, "Go to the overview"), ".")
 }
 
 const Content = (props: { readonly view: View; readonly rest: string; readonly session: Session }): VNode<any> => {
@@ -150,9 +150,8 @@ const Page = (): VNode<any> => {
   const session = useSession()
   const view = [...tabs, ...details].find((one) => one.name === name) ?? (name === "" ? tabs[0]! : unknownView)
   const nav = useNamed(view, rest)
-  return h(
+  return tag(
     "div",
-    null,
     h(Bar, {
       here: "/dashboard",
       find: h(Find, { mayRead: session?.may_read === true }),
@@ -176,9 +175,9 @@ const Page = (): VNode<any> => {
     h(
       "main",
       { id: "main" },
-      h("h1", null, view.label),
+      tag("h1", view.label),
       session === undefined
-        ? h("p", { class: "quiet" }, "Loading…")
+        ? tag("p.quiet", "Loading…")
         : h(Content, { key: `${view.name}/${rest}`, view, rest, session })
     ),
     h(Foot, {})

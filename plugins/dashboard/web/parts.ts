@@ -5,6 +5,7 @@ import { useId, useState } from "preact/hooks"
 import { type Asked, askCsv } from "./ask.ts"
 import { count, moment, relative } from "./format.ts"
 import { type Link, linkLabel } from "./stream.ts"
+import { tag } from "./tag.ts"
 
 export type Child = ComponentChildren
 
@@ -14,16 +15,18 @@ const breakable = (url: string): ReadonlyArray<Child> =>
 
 /** Untrusted text. */
 export const written = (text: string): VNode<any> =>
-  h("bdi", { class: "written" }, /^https?:[/]{2}/.test(text) ? breakable(text) : text)
+  tag("bdi.written", /^https?:[/]{2}/.test(text) ? breakable(text) : text)
 
-export const Panel = (props: {
+interface PanelProps {
   readonly title: string
   readonly actions?: Child
   readonly wide?: boolean
   /** The page's title already names the panel, so the panel's title is for screen readers only. */
   readonly isPage?: boolean
   readonly children?: Child
-}): VNode<any> => {
+}
+
+const Panel = (props: PanelProps): VNode<any> => {
   const { actions, isPage, title, wide } = props
   const id = useId()
   return h(
@@ -34,10 +37,13 @@ export const Panel = (props: {
           h("h2", { key: "title", id, class: "spoken" }, title),
           actions === undefined ? null : h("div", { key: "head", class: "panel-head" }, actions)
         ]
-      : h("div", { class: "panel-head" }, h("h2", { id }, title), actions),
+      : tag("div.panel-head", h("h2", { id }, title), actions),
     props.children
   )
 }
+
+export const panel = (props: Omit<PanelProps, "children">, ...children: ReadonlyArray<Child>): VNode<any> =>
+  h(Panel, props, ...children)
 
 /** A rounded figure, with the exact figure as its title. */
 export const Exactly = (props: { readonly shown: string; readonly exact: string }): VNode<any> =>
@@ -53,15 +59,14 @@ export interface Figure {
 
 /** Named figures, side by side. */
 export const Figures = ({ items }: { readonly items: ReadonlyArray<Figure> }): VNode<any> =>
-  h(
-    "dl",
-    { class: "figures" },
+  tag(
+    "dl.figures",
     items.map(({ isWide, label, note, value }) =>
       h(
         "div",
         { key: label, class: isWide === true ? "span" : undefined },
-        h("dt", null, label),
-        h("dd", null, value, note === undefined ? null : h("span", { class: "note" }, note))
+        tag("dt", label),
+        tag("dd", value, note === undefined ? null : tag("span.note", note))
       )
     )
   )
@@ -90,7 +95,7 @@ export const Moment = (props: {
   readonly shown?: string
 }): VNode<any> => {
   const { at, inLink, shown } = props
-  if (at === null) return h("span", { class: "quiet" }, "–")
+  if (at === null) return tag("span.quiet", "–")
   const { own, utc } = moment(at)
   const more = [...(shown === undefined ? [] : [own]), utc, relative(at, Date.now())].join(", ")
   return h("time", { dateTime: at, "data-more": more, tabIndex: inLink === true ? undefined : 0 }, shown ?? own)
@@ -136,7 +141,6 @@ const settlementStates: Readonly<Record<string, string>> = {
 export const SettlementState = ({ word }: { readonly word: string }): VNode<any> =>
   h(State, { word: settlementStates[word] ?? word })
 
-/** Connection state of a stream of settlements. */
 export const LinkState = ({ link }: { readonly link: Link }): VNode<any> =>
   h("span", { class: `state ${link === "open" ? "good" : "warn"}`, role: "status" }, linkLabel[link])
 
@@ -161,15 +165,14 @@ const saveCsv = async (name: string, path: string): Promise<string | undefined> 
 /** A button that saves a list as CSV, from the list's route with its filters. */
 export const SaveCsv = ({ name, path }: { readonly name: string; readonly path: string }): VNode<any> => {
   const [words, say] = useState<string | undefined>(undefined)
-  return h(
-    "span",
-    { class: "row" },
+  return tag(
+    "span.row",
     words === undefined ? null : h("span", { class: "quiet", role: "alert" }, words),
     h(
       "button",
       { type: "button", class: "small", onClick: () => void saveCsv(name, path).then(say) },
       "Export CSV",
-      h("span", { class: "spoken" }, ` of ${name}`)
+      tag("span.spoken", ` of ${name}`)
     )
   )
 }
@@ -184,9 +187,8 @@ const skip = (event: Event): void => {
 
 /** The bar above every page; `end` is right-aligned. */
 export const Bar = (props: { readonly here: string; readonly find?: Child; readonly end?: Child }): VNode<any> =>
-  h(
-    "header",
-    { class: "bar" },
+  tag(
+    "header.bar",
     h("a", { class: "skip", href: "#main", onClick: skip }, "Skip to the content"),
     h("a", { class: "brand", href: "/" }, "Tollkeeper"),
     h(
@@ -209,14 +211,11 @@ const pageLinks: ReadonlyArray<readonly [href: string, label: string]> = [
   ["/status", "Status"]
 ]
 
-/** The footer of every page. */
 export const Foot = (): VNode<any> =>
-  h(
-    "footer",
-    { class: "foot" },
-    h(
+  tag(
+    "footer.foot",
+    tag(
       "p",
-      null,
       "Every figure here is the answer of a route of this facilitator; ",
       h("a", { href: "/docs" }, "the API page"),
       " describes them. ",

@@ -89,5 +89,4 @@ export const listingQuery = (one: ListingId, url: "url" | "resource" = "url"): R
 
 export const publicPageOf = (one: ListingId): string => `/resource?${new URLSearchParams(listingQuery(one))}`
 
-/** The public page of a recipient account. */
 export const payeePageOf = (account: string): string => `/payee?account=${encodeURIComponent(account)}`

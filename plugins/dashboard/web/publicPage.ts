@@ -7,13 +7,14 @@ import { useAsked } from "./ask.ts"
 import { Find } from "./Find.ts"
 import { address, count, percent, tabTitle } from "./format.ts"
 import { nameOf } from "./listings.ts"
-import { Bar, type Child, draw, Figures, Foot, Moment, Panel, Shown, State, written } from "./parts.ts"
+import { Bar, type Child, draw, Figures, Foot, Moment, panel, Shown, State, written } from "./parts.ts"
 import { payeePageOf, publicPageOf } from "./place.ts"
 import { Prices } from "./PriceHistory.ts"
 import { priceOf } from "./prices.ts"
 import type { About, Listing, ListingHistory, PaymentOption } from "./reports.ts"
 import { useSession } from "./session.ts"
 import { Table } from "./Table.ts"
+import { tag } from "./tag.ts"
 import { Copy, Thing } from "./things.ts"
 
 const badgeKinds = [
@@ -26,18 +27,15 @@ const badgePath = (kind: string, { accepts, resource }: Listing): string =>
   `/badge/${kind}.svg?${new URLSearchParams({ url: resource, payTo: accepts[0]?.payTo ?? "" })}`
 
 const Badges = ({ of }: { readonly of: Listing }): VNode<any> =>
-  h(
-    Panel,
+  panel(
     { title: "Badges" },
-    h(
-      "p",
-      { class: "quiet" },
+    tag(
+      "p.quiet",
       "For the seller's own page: a picture of this facilitator's public figures. ",
       "It sets no cookie and names no visitor."
     ),
-    h(
-      "div",
-      { class: "badges" },
+    tag(
+      "div.badges",
       badgeKinds.map(([kind, label]) => {
         const path = badgePath(kind, of)
         const image = `<img src="${location.origin}${path}" alt="${label}">`
@@ -53,11 +51,10 @@ const Badges = ({ of }: { readonly of: Listing }): VNode<any> =>
   )
 
 const Price = (props: { readonly terms: PaymentOption; readonly facts: About | undefined }): VNode<any> =>
-  h(
-    "div",
-    { class: "row" },
-    h("span", { class: "sum" }, priceOf(props.terms, props.facts?.assets ?? [])),
-    h("span", { class: "quiet" }, `${props.terms.scheme} on ${props.terms.network}, paid to`),
+  tag(
+    "div.row",
+    tag("span.sum", priceOf(props.terms, props.facts?.assets ?? [])),
+    tag("span.quiet", `${props.terms.scheme} on ${props.terms.network}, paid to`),
     h(Thing, { kind: "account", id: props.terms.payTo, href: payeePageOf(props.terms.payTo) })
   )
 
@@ -65,25 +62,18 @@ const ResourceShown = (props: { readonly of: Listing; readonly query: URLSearchP
   const { of } = props
   const facts = useFacts()
   const history = useAsked<ListingHistory>(`/discovery/history?${props.query}`)
-  return h(
-    "div",
-    { class: "grid" },
+  return tag(
+    "div.grid",
     h(
       "section",
       { class: "panel wide hero", "aria-label": "Resource" },
-      h("div", { class: "row" }, h(State, { word: of.status }), h(State, { word: of.ownership })),
-      h(
-        "div",
-        { class: "row" },
-        h("span", { class: "url" }, written(address(of.resource))),
-        h(Copy, { text: of.resource, noun: "URL" })
-      ),
-      of.description === undefined ? null : h("p", { class: "written" }, of.description),
+      tag("div.row", h(State, { word: of.status }), h(State, { word: of.ownership })),
+      tag("div.row", tag("span.url", written(address(of.resource))), h(Copy, { text: of.resource, noun: "URL" })),
+      of.description === undefined ? null : tag("p.written", of.description),
       of.accepts.slice(0, 4).map((terms, index) => h(Price, { key: index, terms, facts })),
-      of.tags === undefined || of.tags.length === 0 ? null : h("div", { class: "row quiet" }, of.tags.map(written))
+      of.tags === undefined || of.tags.length === 0 ? null : tag("div.row.quiet", of.tags.map(written))
     ),
-    h(
-      Panel,
+    panel(
       { title: "Evidence" },
       h(Figures, {
         items: [
@@ -107,8 +97,7 @@ const ResourceShown = (props: { readonly of: Listing; readonly query: URLSearchP
       })
     ),
     h(Badges, { of }),
-    h(
-      Panel,
+    panel(
       { title: "Price history", wide: true },
       h(Shown<ListingHistory>, { asked: history, show: (body) => h(Prices, { of: body, assets: facts?.assets ?? [] }) })
     )
@@ -116,7 +105,7 @@ const ResourceShown = (props: { readonly of: Listing; readonly query: URLSearchP
 }
 
 const Titled = (props: { readonly title: Child; readonly children?: Child }): VNode<any> =>
-  h("div", null, h("h1", null, props.title), props.children)
+  tag("div", tag("h1", props.title), props.children)
 
 const ResourcePage = ({ query }: { readonly query: URLSearchParams }): VNode<any> => {
   const asked = useAsked<{ readonly resource?: Listing } & Partial<Listing>>(`/discovery/resource?${query}`)
@@ -124,9 +113,8 @@ const ResourcePage = ({ query }: { readonly query: URLSearchParams }): VNode<any
     return h(
       Titled,
       { title: "Not listed" },
-      h(
-        "p",
-        { class: "lead" },
+      tag(
+        "p.lead",
         "This facilitator lists no resource of this URL. A seller sees why on the page for sellers: ",
         h("a", { href: "/seller" }, "Why am I not listed?")
       )
@@ -159,16 +147,14 @@ const PayeePage = ({ account }: { readonly account: string }): VNode<any> => {
   return h(
     Titled,
     { title: "Recipient" },
-    h(
-      "div",
-      { class: "grid" },
+    tag(
+      "div.grid",
       h(
         "section",
         { class: "panel wide hero", "aria-label": "Account" },
         h(Thing, { kind: "account", id: account, whole: true })
       ),
-      h(
-        Panel,
+      panel(
         { title: "Resources for sale", wide: true },
         h(Shown<{ readonly items: ReadonlyArray<Listing> }>, {
           asked,
@@ -220,9 +206,8 @@ const Page = (): VNode<any> => {
   useEffect(() => {
     document.title = tabTitle(isPayee ? "Recipient" : "Resource", name)
   }, [])
-  return h(
+  return tag(
     "div",
-    null,
     h(Bar, { here: location.pathname, find: h(Find, { mayRead: session?.may_read === true }) }),
     h("main", { id: "main" }, isPayee ? h(PayeePage, { account: name }) : h(ResourcePage, { query })),
     h(Foot, {})

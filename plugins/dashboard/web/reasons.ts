@@ -1,6 +1,7 @@
 // Reason codes of refused payments and unlisted resources, as the sentences of `GET /reasons`. An unknown code is shown
 // as words. The code stays next to the sentence.
 import { h, type VNode } from "preact"
+import { tag } from "./tag.ts"
 
 /** The code in its neutral spelling. */
 const neutral = (word: string): string => word.replace("_stellar_", "_ledger_").replace(/^stellar_/, "ledger_")
@@ -50,7 +51,6 @@ export const reasonOf = (text: string): string => {
   return reasonsKnown().find((word) => reasonLabel(word).toLowerCase() === asked) ?? asked.replace(/[^a-z0-9]+/g, "_")
 }
 
-/** A code as a sentence. */
 export const reasonText = (word: string): string => sentenceOf(word) ?? wordsOf(word)
 
 /** A sentence with its code. In a list, a few words with the sentence as their title. */
@@ -59,5 +59,5 @@ export const Reason = (props: { readonly word: string | undefined; readonly isSh
   if (word === undefined) return null
   return isShort === true
     ? h("div", { class: "quiet reason", title: reasonText(word) }, reasonLabel(word))
-    : h("div", null, reasonText(word), " ", h("code", { class: "quiet" }, word))
+    : tag("div", reasonText(word), " ", tag("code.quiet", word))
 }

@@ -8,8 +8,9 @@ import { checkAge, checkKept, issuerOf, openDelivery, outcomeOf, readKept } from
 import { ask, useAsked } from "./ask.ts"
 import { Find } from "./Find.ts"
 import { count, stroops } from "./format.ts"
-import { Bar, type Child, draw, Foot, Moment, Notice, Panel, written } from "./parts.ts"
+import { Bar, type Child, draw, Foot, Moment, Notice, panel, written } from "./parts.ts"
 import { useSession } from "./session.ts"
+import { tag } from "./tag.ts"
 
 /** Maximum characters of a pasted text. A receipt with its proof has a few thousand. */
 const textMax = 100_000
@@ -93,7 +94,6 @@ const check = async ({ did, receipt, sellerDid }: Pasted): Promise<Verdict> => {
   }
 }
 
-/** Labels of the claims, by their names in the receipt. */
 const claimLabels: Readonly<Record<string, string>> = {
   v: "Version",
   iss: "Signed by",
@@ -122,12 +122,11 @@ const shownClaim = (name: string, value: Claim): Child => {
     return h(Moment, { at: new Date(Number(value) * 1_000).toISOString() })
   if (name === "fee" && /^[0-9]{1,18}$/.test(String(value))) return stroops(String(value))
   if (name === "amount" && /^[0-9]{1,39}$/.test(String(value))) return count(String(value))
-  return h("code", { class: "whole" }, typeof value === "object" ? JSON.stringify(value) : String(value))
+  return tag("code.whole", typeof value === "object" ? JSON.stringify(value) : String(value))
 }
 
 const Claims = ({ verdict: { checks, claims, outcome } }: { readonly verdict: Verdict }): VNode<any> =>
-  h(
-    Panel,
+  panel(
     { title: "What it shows", wide: true },
     h(
       "p",
@@ -135,16 +134,14 @@ const Claims = ({ verdict: { checks, claims, outcome } }: { readonly verdict: Ve
       h("span", { class: `state ${outcome === "MISMATCH" ? "bad" : "good"}` }, outcome.replace("_", " ").toLowerCase()),
       ` ${explained[outcome] ?? ""}`
     ),
-    h(
+    tag(
       "ul",
-      null,
       checks.map((line) => h("li", { key: line }, written(line)))
     ),
-    h(
-      "dl",
-      { class: "figures" },
+    tag(
+      "dl.figures",
       Object.entries(claims).map(([name, value]) =>
-        h("div", { key: name }, h("dt", null, claimLabels[name] ?? name), h("dd", null, shownClaim(name, value)))
+        h("div", { key: name }, tag("dt", claimLabels[name] ?? name), tag("dd", shownClaim(name, value)))
       )
     )
   )
@@ -155,9 +152,8 @@ const Field = (props: {
   readonly rows: number
   readonly onText: (text: string) => void
 }): VNode<any> =>
-  h(
+  tag(
     "label",
-    null,
     props.label,
     h("textarea", {
       rows: props.rows,
@@ -169,9 +165,8 @@ const Field = (props: {
   )
 
 const FileInput = ({ onText }: { readonly onText: (text: string) => void }): VNode<any> =>
-  h(
+  tag(
     "label",
-    null,
     "From a file",
     h("input", {
       type: "file",
@@ -202,24 +197,21 @@ const Form = (props: { readonly onCheck: (pasted: Pasted) => void; readonly isBu
   }
   const field = (name: keyof Pasted, label: string, rows: number) =>
     h(Field, { label, rows, value: pasted[name], onText: setting(name) })
-  return h(
-    Panel,
+  return panel(
     { title: "Check a receipt", wide: true },
-    h(
-      "p",
-      { class: "quiet" },
+    tag(
+      "p.quiet",
       "Paste a receipt or a transaction hash, or choose a file. This browser checks the receipt and sends it nowhere. ",
       "For a hash, the page first reads the receipt from this facilitator."
     ),
-    h("p", { class: "row" }, h(FileInput, { onText: setting("receipt") }), h(Sample, { onText: setting("receipt") })),
+    tag("p.row", h(FileInput, { onText: setting("receipt") }), h(Sample, { onText: setting("receipt") })),
     h(
       "form",
       { class: "paper", onSubmit: submit },
       field("receipt", "Transaction hash, or receipt: JWS, PAYMENT-RESPONSE header, answer of /settle or /receipts", 6),
-      h(
+      tag(
         "details",
-        null,
-        h("summary", null, "Receipt of another facilitator, or of a seller"),
+        tag("summary", "Receipt of another facilitator, or of a seller"),
         field("did", "did.json of the facilitator that signed it; empty for this one", 2),
         field("sellerDid", "did.json of the seller, to check the seller's own receipt too", 2)
       ),
@@ -238,17 +230,15 @@ const Page = (): VNode<any> => {
       (error: Error) => show({ state: "refused", why: error.message })
     )
   }
-  return h(
+  return tag(
     "div",
-    null,
     h(Bar, { here: "/receipts", find: h(Find, { mayRead: session?.may_read === true }) }),
     h(
       "main",
       { id: "main" },
-      h("h1", null, "Receipts"),
-      h(
-        "div",
-        { class: "grid" },
+      tag("h1", "Receipts"),
+      tag(
+        "div.grid",
         h(Form, { onCheck, isBusy: shown.state === "busy" }),
         shown.state === "refused" ? h(Notice, { kind: "error" }, "Not verified: ", written(shown.why)) : null,
         shown.state === "checked" ? h(Claims, { verdict: shown.verdict }) : null

@@ -35,7 +35,6 @@ export type ListingsPage = Omit<Client.SearchPage, "pagination" | "resources"> &
   readonly resources?: ReadonlyArray<Listing>
   readonly pagination: Client.SearchPage["pagination"] & { readonly total?: number }
 }
-/** A settlement as its own seller reads it. */
 export type Sale = Client.Settlement
 export type FoundItem = Client.Found["items"][number]
 export type Settlement = Omit<Client.SettlementRecord, "status"> & {

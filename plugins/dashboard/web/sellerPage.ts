@@ -7,34 +7,32 @@ import { AccountBar, AccountSignIn, useAccount } from "./account.ts"
 import { Find } from "./Find.ts"
 import { ListingView } from "./ListingView.ts"
 import { OwnView } from "./OwnView.ts"
-import { Bar, draw, Foot, Panel } from "./parts.ts"
+import { Bar, draw, Foot, panel } from "./parts.ts"
 import type { AccountShown } from "./reports.ts"
 import { AccountView, SalesView } from "./SalesView.ts"
 import { type Session, SignIn, useSession, SignedInAs } from "./session.ts"
 import { TryView } from "./TryView.ts"
+import { tag } from "./tag.ts"
 
 /** Instructions for sellers, shown above the sales. */
 const HowTo = (): VNode<any> =>
-  h(
-    Panel,
+  panel(
     { title: "How to sell", wide: true },
-    h(
-      "ol",
-      { class: "steps" },
-      h("li", null, "1. Answer an unpaid request with 402 and your terms: asset, amount, the account to pay."),
-      h("li", null, "2. Send the payment that comes with the next request to ", h("code", null, "POST /verify"), "."),
-      h("li", null, "3. Do the work, then send it to ", h("code", null, "POST /settle"), "; deliver on success."),
-      h("li", null, "4. Declare the resource in the payment: the catalog then lists it automatically.")
+    tag(
+      "ol.steps",
+      tag("li", "1. Answer an unpaid request with 402 and your terms: asset, amount, the account to pay."),
+      tag("li", "2. Send the payment that comes with the next request to ", tag("code", "POST /verify"), "."),
+      tag("li", "3. Do the work, then send it to ", tag("code", "POST /settle"), "; deliver on success."),
+      tag("li", "4. Declare the resource in the payment: the catalog then lists it automatically.")
     ),
-    h("p", null, h("a", { href: "/docs" }, "Quickstart and every route"), ", to try in the browser.")
+    tag("p", h("a", { href: "/docs" }, "Quickstart and every route"), ", to try in the browser.")
   )
 
 const byKey = ({ keys_required, role }: Session): boolean => !keys_required || role === "caller"
 
 const SignIns = ({ session }: { readonly session: Session }): VNode<any> =>
-  h(
-    "div",
-    { class: "grid wide-grid" },
+  tag(
+    "div.grid.wide-grid",
     h(AccountSignIn, {}),
     byKey(session)
       ? null
@@ -50,15 +48,13 @@ const Content = (props: { readonly session: Session; readonly account: AccountSh
   const { account, session } = props
   const { assets = [], plugins = [] } = useFacts() ?? {}
   const isKnown = account.account !== null
-  return h(
-    "div",
-    { class: "stack" },
-    isKnown || session.role === "caller" ? null : h("div", { class: "grid" }, h(HowTo, {})),
-    isKnown ? h("div", { class: "grid" }, h(AccountBar, { of: account }), h(OwnView, {})) : null,
+  return tag(
+    "div.stack",
+    isKnown || session.role === "caller" ? null : tag("div.grid", h(HowTo, {})),
+    isKnown ? tag("div.grid", h(AccountBar, { of: account }), h(OwnView, {})) : null,
     byKey(session)
-      ? h(
-          "div",
-          { class: "grid" },
+      ? tag(
+          "div.grid",
           isKnown ? null : h(ListingView, {}),
           // Without keys all callers share one identity, so the stream would show all sales instead of one seller's.
           session.role === "caller" ? h(SalesView, { assets }) : null,
@@ -76,9 +72,8 @@ const Content = (props: { readonly session: Session; readonly account: AccountSh
 const Page = (): VNode<any> => {
   const session = useSession()
   const account = useAccount()
-  return h(
+  return tag(
     "div",
-    null,
     h(Bar, {
       here: "/seller",
       find: h(Find, { mayRead: session?.may_read === true }),
@@ -87,10 +82,8 @@ const Page = (): VNode<any> => {
     h(
       "main",
       { id: "main" },
-      h("h1", null, "Selling"),
-      session === undefined || account === undefined
-        ? h("p", { class: "quiet" }, "Loading…")
-        : h(Content, { session, account })
+      tag("h1", "Selling"),
+      session === undefined || account === undefined ? tag("p.quiet", "Loading…") : h(Content, { session, account })
     ),
     h(Foot, {})
   )

@@ -3,8 +3,9 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { ask, post, useAsked } from "./ask.ts"
-import { Notice, Panel } from "./parts.ts"
+import { Notice, panel } from "./parts.ts"
 import type { Session } from "./reports.ts"
+import { tag } from "./tag.ts"
 
 export type { Session } from "./reports.ts"
 
@@ -18,14 +19,12 @@ const signOut = async (): Promise<void> => {
   location.reload()
 }
 
-/** The signed-in principal, at the end of the bar. */
 export const SignedInAs = ({ session }: { readonly session: Session | undefined }): VNode<any> | null =>
   session === undefined || session.role === "nobody"
     ? null
-    : h(
-        "span",
-        { class: "end row" },
-        h("span", { class: "quiet" }, `${session.role} ${session.principal ?? ""}`),
+    : tag(
+        "span.end.row",
+        tag("span.quiet", `${session.role} ${session.principal ?? ""}`),
         h("button", { type: "button", class: "small", onClick: signOut }, "Sign out")
       )
 
@@ -39,15 +38,14 @@ export const SignIn = (props: { readonly why: string }): VNode<any> => {
     if (answer.state === "ready") location.reload()
     else change({ busy: false, error: answer.status === 401 ? "This key is not listed here." : answer.words })
   }
-  return h(
-    Panel,
+  return panel(
     { title: "Sign in with a key" },
-    h("p", { class: "quiet" }, props.why),
+    tag("p.quiet", props.why),
     state.error === undefined ? null : h(Notice, { kind: "error" }, state.error),
     h(
       "form",
       { class: "line", onSubmit: submit },
-      h("label", null, "Key", h("input", { type: "password", name: "key", required: true, autocomplete: "off" })),
+      tag("label", "Key", h("input", { type: "password", name: "key", required: true, autocomplete: "off" })),
       h("button", { type: "submit", class: "main", disabled: state.busy }, state.busy ? "One moment…" : "Sign in")
     )
   )

@@ -47,7 +47,6 @@ export const useStream = (path: string, receive: (data: string) => void): Link =
   return link
 }
 
-/** Labels of the stream's states. */
 export const linkLabel: Readonly<Record<Link, string>> = {
   opening: "connecting…",
   open: "live",

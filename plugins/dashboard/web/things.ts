@@ -6,6 +6,7 @@ import { useFacts } from "./about.ts"
 import { short } from "./format.ts"
 import { written } from "./parts.ts"
 import { type Kind, pageOf } from "./place.ts"
+import { tag } from "./tag.ts"
 
 const copiedMillis = 1_500
 
@@ -94,7 +95,6 @@ const copyWhole = (text: string) => (event: ClipboardEvent) => {
 export const Thing = (props: {
   readonly kind: Kind
   readonly id: string
-  /** Text to show instead of the id. */
   readonly text?: string
   /** Link target instead of the operator's page. Null for no link, if the reader has no page for it. */
   readonly href?: string | null
@@ -112,9 +112,8 @@ export const Thing = (props: {
     "span",
     { class: whole === true ? "thing whole" : "thing" },
     isPlain ? shown : h("a", { href: href ?? pageOf(kind, id), title: props.copies ?? id }, shown),
-    h(
-      "span",
-      { class: "tools" },
+    tag(
+      "span.tools",
       h(Copy, { text: props.copies ?? id, noun: nouns[kind], inList: whole !== true && href !== null }),
       h(Explorer, { kind, id, inList: whole !== true && href !== null })
     )

@@ -7,7 +7,8 @@ import { decimal, duration } from "./format.ts"
 import type { About } from "./reports.ts"
 import { useSession } from "./session.ts"
 import { TryView } from "./TryView.ts"
-import { Bar, draw, Figures, Foot, Panel, Shown, State } from "./parts.ts"
+import { Bar, draw, Figures, Foot, panel, Shown, State } from "./parts.ts"
+import { tag } from "./tag.ts"
 
 interface Ready {
   readonly status: string
@@ -42,8 +43,7 @@ const Taken = ({ about }: { readonly about: About }): VNode<any> =>
 
 const Health = (): VNode<any> => {
   const asked = useAsked<Ready>("/health/ready", 3_000)
-  return h(
-    Panel,
+  return panel(
     { title: "Health" },
     h(Shown<Ready>, {
       asked,
@@ -70,7 +70,7 @@ const Health = (): VNode<any> => {
                   ])
             ]
           }),
-          degraded.length === 0 ? null : h("p", null, `Degraded: ${degraded.map(([id]) => id).join(", ")}`)
+          degraded.length === 0 ? null : tag("p", `Degraded: ${degraded.map(([id]) => id).join(", ")}`)
         ]
       }
     })
@@ -80,30 +80,26 @@ const Health = (): VNode<any> => {
 const Page = (): VNode<any> => {
   const about = useAsked<About>("/dashboard/v1/about")
   const session = useSession()
-  return h(
+  return tag(
     "div",
-    null,
     h(Bar, { here: "/", find: h(Find, { mayRead: session?.may_read === true }) }),
     h(
       "main",
       { id: "main" },
-      h("h1", null, "Payments for the open web, settled on Stellar"),
-      h(
-        "p",
-        { class: "lead" },
+      tag("h1", "Payments for the open web, settled on Stellar"),
+      tag(
+        "p.lead",
         "Tollkeeper is an x402 facilitator. A seller answers an unpaid request with 402 and its terms; a buyer signs ",
         "once; this service verifies the signature, puts the transfer on the ledger, pays the ledger's fee and ",
         "answers with a receipt."
       ),
-      h(
-        "div",
-        { class: "grid" },
+      tag(
+        "div.grid",
         about.state === "ready" && about.body.plugins.includes("demo") && session?.keys_required === false
           ? h(TryView, {})
           : null,
         h(CatalogView, { assets: about.state === "ready" ? about.body.assets : [] }),
-        h(
-          Panel,
+        panel(
           { title: "Accepted payments" },
           h(Shown<About>, { asked: about, show: (body) => h(Taken, { about: body }) })
         ),

@@ -36,7 +36,6 @@ export class Expiry {
     this.follow(changes, latest)
   }
 
-  /** Temporary entries known. */
   get size(): number {
     return this.#temporary.size
   }

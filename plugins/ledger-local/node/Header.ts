@@ -35,7 +35,6 @@ export const headerOf = (settings: NetworkSettings, parts: HeaderParts): LedgerH
 export const headerBytes = (settings: NetworkSettings, parts: HeaderParts): Uint8Array =>
   codecs.LedgerHeader.encode(headerOf(settings, parts))
 
-/** A ledger with its hash. */
 export const seal = (
   crypto: EngineCrypto,
   settings: NetworkSettings,

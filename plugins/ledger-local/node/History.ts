@@ -21,7 +21,6 @@ export interface TransactionRecord {
   readonly ledger: number
   /** Seconds. */
   readonly closeTime: bigint
-  /** The inclusion fee per operation that was charged, in stroops. */
   readonly inclusionFeeStroops: bigint
 }
 
@@ -35,7 +34,6 @@ export interface LedgerRecord {
   /** SHA-256 of their results as XDR. */
   readonly resultHash: Uint8Array
   readonly feePoolStroops: bigint
-  /** The last number given to an offer. */
   readonly lastOfferId: bigint
   readonly transactions: ReadonlyArray<TransactionRecord>
   /** Keys of the expired temporary entries, and of their TTL entries, that left the state with this ledger. */

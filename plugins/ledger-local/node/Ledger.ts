@@ -59,7 +59,6 @@ export interface LedgerState {
   readonly ledgers: ReadonlyArray<LedgerRecord>
 }
 
-/** An image of a ledger: its state, and the history before it. */
 export interface LedgerImage extends LedgerState {
   readonly networkId: Uint8Array
   readonly past: ReadonlyArray<ClosedLedger>

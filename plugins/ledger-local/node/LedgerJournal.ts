@@ -76,7 +76,6 @@ const endOf = Effect.fnUntraced(function* (file: string) {
   )
 })
 
-/** Paths of the files. */
 interface JournalPaths {
   readonly folder: string
   readonly snapshotFile: string

@@ -83,7 +83,6 @@ export interface LedgerMachine {
   readonly passphrase: string
   /** The present, in seconds. */
   readonly now: Effect.Effect<bigint>
-  /** Sets the clock ahead. */
   readonly setAhead: (seconds: bigint) => Effect.Effect<void>
   /** Takes a snapshot of the ledger; undefined when too many are kept. */
   readonly snapshot: Effect.Effect<Snapshot | undefined>
@@ -105,7 +104,6 @@ export interface LedgerMachine {
   readonly closeNext: Effect.Effect<ClosedLedger>
   /** Closes the next ledger for the clock; while close times are ahead of it, every second one of the empty ones. */
   readonly closeDue: Effect.Effect<void>
-  /** Logs the ledger's unexpected errors. */
   readonly reportDefects: Effect.Effect<void>
 }
 
@@ -241,7 +239,6 @@ const machineOf = (parts: Parts): LedgerMachine => {
 }
 
 interface LedgerClock {
-  /** The present, in seconds. */
   readonly now: Effect.Effect<bigint>
   /** Seconds that it was set ahead. */
   readonly ahead: Ref.Ref<bigint>

@@ -158,7 +158,6 @@ const leastReplacementFee = (old: Frame, frame: Frame): bigint => {
   return (bid + per - 1n) / per + frame.resourceFeeStroops
 }
 
-/** By inclusion fee per operation. */
 const compareBids = (a: Frame, b: Frame): number => {
   const difference = a.inclusionFeeStroops * BigInt(b.feeOperations) - b.inclusionFeeStroops * BigInt(a.feeOperations)
   return difference < 0n ? -1 : difference > 0n ? 1 : 0

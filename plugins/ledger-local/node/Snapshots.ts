@@ -9,7 +9,6 @@ export const SNAPSHOTS_MAX = 64
 export interface Snapshot {
   readonly id: string
   readonly image: LedgerImage
-  /** Seconds that the clock was ahead. */
   readonly aheadSeconds: bigint
 }
 

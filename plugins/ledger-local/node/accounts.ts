@@ -9,9 +9,7 @@ export interface LocalAccount {
   readonly name: string
   readonly seed: Uint8Array
   readonly id: PublicKey
-  /** `G…` */
   readonly address: string
-  /** `S…` */
   readonly secret: string
 }
 

@@ -2,9 +2,7 @@
 // official clients have built in. Made once, kept in the state folder for ten years; clients trust it by its file
 // (`NODE_EXTRA_CA_CERTS`). The library is loaded only to make one. Files are written atomically, the certificate last:
 // a reader that sees it may use it, and an interrupted start leaves no broken file behind.
-import { Clock, Effect, FileSystem, Path, Result } from "effect"
-import * as Base64 from "effect/encoding/Base64"
-import { toHex } from "./text.ts"
+import { Clock, Effect, FileSystem, Path } from "effect"
 import { privateFolder } from "./LedgerJournal.ts"
 
 interface Certificate {
@@ -51,22 +49,13 @@ const generate = Effect.fnUntraced(function* () {
   })
 })
 
-/** Basic constraints for an authority, in DER; certificates of version 0.1 have them. */
-const authority = [0x55, 0x1d, 0x13, 0x01, 0x01, 0xff, 0x04, 0x05, 0x30, 0x03, 0x01, 0x01, 0xff]
-
-const isAuthority = (pem: string): boolean => {
-  const decoded = Base64.decode(pem.replace(/-----[^-]+-----|\s/g, ""))
-  return Result.isSuccess(decoded) && toHex(decoded.success).includes(toHex(Uint8Array.from(authority)))
-}
-
-/** The certificate in `folder`. Makes a new one if it is missing or could sign others. */
+/** The certificate in `folder`; makes a new one if it is missing. */
 export const certificate = Effect.fn("certificate")(function* (folder: string) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const keyFile = path.join(folder, "ledger-key.pem")
   const certFile = path.join(folder, "ledger-cert.pem")
-  const isThere = (yield* files.exists(keyFile)) && (yield* files.exists(certFile))
-  const known = isThere && !isAuthority(yield* files.readFileString(certFile))
+  const known = (yield* files.exists(keyFile)) && (yield* files.exists(certFile))
   if (!known) {
     yield* privateFolder(folder)
     const made = yield* generate()

@@ -48,7 +48,6 @@ export const choiceProblem = ({ limits, minTtlLedgers, protocol }: ChosenSetting
   return undefined
 }
 
-/** The settings of a network with these choices. */
 export const withChoices = (
   network: NetworkSettings,
   { limits, minTtlLedgers, protocol }: ChosenSettings

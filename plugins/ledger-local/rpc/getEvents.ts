@@ -14,7 +14,6 @@ import { rangeFields, type View } from "./View.ts"
 
 const EVENTS_DEFAULT = 100
 const EVENTS_MAX = 10_000
-/** Maximum number of ledgers one request may scan. */
 const SCAN_LEDGERS_MAX = 10_000
 const FILTERS_MAX = 5
 const CONTRACTS_MAX = 5
@@ -102,7 +101,6 @@ const matches = (filter: Filter, event: ContractEvent, topics: ReadonlyArray<str
   return filter.topics.length === 0 || filter.topics.some((pattern) => matchesTopic(pattern, topics))
 }
 
-/** Every event of a ledger, in order. */
 const eventsOf = (record: LedgerRecord): ReadonlyArray<LedgerEvent> => {
   const before: Array<LedgerEvent> = []
   const during: Array<LedgerEvent> = []

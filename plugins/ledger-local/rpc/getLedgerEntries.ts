@@ -13,7 +13,6 @@ import { invalidParams } from "./RpcError.ts"
 import type { View } from "./View.ts"
 
 const KEYS_MAX = 200
-/** A key's XDR may have this many bytes. */
 const KEY_BYTES_MAX = 16_384
 
 const decodeKey = (value: unknown, index: number): LedgerKey => {

@@ -57,6 +57,5 @@ const eventText = ({ event, inSuccessfulContractCall }: DiagnosticEvent, index: 
   return `${head} topics:[${topics.map(valueText).join(", ")}], data:${valueText(data)}`
 }
 
-/** The `error` of a simulation. */
 export const hostErrorText = (error: HostError, log: ReadonlyArray<DiagnosticEvent>): string =>
   `HostError: ${error.label}\n\nEvent log (newest first):\n${[...log].reverse().map(eventText).join("\n")}\n`

@@ -49,7 +49,6 @@ export const getVersionInfo = ({ ledger }: View) => ({
   protocolVersion: ledger.options.settings.protocolVersion
 })
 
-/** Ledgers over which fees are reported. */
 const FEE_LEDGERS = 50
 const percentiles = [10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99] as const
 

@@ -122,7 +122,6 @@ const encodeData = (data: ReturnType<typeof restoreData>) => ({
   minResourceFee: data.resourceFee.toString()
 })
 
-/** A client's options for a simulation. */
 interface Choices {
   readonly mode: AuthMode
   readonly useUpgradedAuth: boolean

@@ -6,7 +6,6 @@ import type { AccountEntry, PublicKey, TrustLineEntry } from "../engine/xdr/Xdr.
 import type { AccountExtV2 } from "./Wire.ts"
 
 export const INT64_MAX = (1n << 63n) - 1n
-/** Subentries an account may have. */
 const SUBENTRIES_MAX = 1_000
 const UINT32_MAX = 0xffff_ffff
 
@@ -106,7 +105,6 @@ export const sponsoringFits = (account: AccountEntry, more: number): boolean =>
 export const trustLiabilities = (line: TrustLineEntry): Liabilities =>
   line.ext.v === 1 ? line.ext.v1.liabilities : NONE
 
-/** The trustline with other liabilities. */
 export const withTrustLiabilities = (line: TrustLineEntry, liabilities: Liabilities): TrustLineEntry => ({
   ...line,
   ext: { v: 1, v1: { liabilities, ext: line.ext.v === 1 ? line.ext.v1.ext : { v: 0 } } }

@@ -171,7 +171,6 @@ export const untouched = (type: OperationBody["type"]): OperationResult => {
   }
 }
 
-/** True when the operation succeeded. */
 export const succeeded = (result: OperationResult): boolean => {
   if (result.code !== 0) return false
   const own = (result.tr as unknown as Record<string, { readonly code: number }>)[resultFields[result.tr.type]]

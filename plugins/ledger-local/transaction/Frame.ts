@@ -64,7 +64,6 @@ export const accountOf = (account: MuxedAccount): PublicKey =>
 export const operationSource = (frame: Frame, operation: Operation): MuxedAccount =>
   operation.sourceAccount ?? frame.tx.sourceAccount
 
-/** The hash that a transaction's signatures sign. */
 export const transactionHash = (crypto: EngineCrypto, networkId: Uint8Array, tx: Transaction): Uint8Array =>
   crypto.sha256(codec.TransactionSignaturePayload.encode({ networkId, taggedTransaction: { type: 2, tx } }))
 

@@ -26,7 +26,6 @@ export type LedgerHeader = xdr.LedgerHeaderWire
 export type LedgerCloseMeta = xdr.LedgerCloseMetaWire
 export type AccountExtV2 = xdr.AccountEntryExtensionV2Wire
 
-/** The body of one kind of operation. */
 export type BodyOf<Type extends OperationBody["type"]> = Extract<OperationBody, { type: Type }>
 
 export const OperationType = {

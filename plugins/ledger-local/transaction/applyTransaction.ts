@@ -114,7 +114,6 @@ const failWith = (applying: Applying, code: Applying["code"]): void => {
   applying.refundable?.reset()
 }
 
-/** Removes the one-time signer of this transaction's hash. */
 const removeOneTimeSigner = (txn: Txn, id: PublicKey, hash: Uint8Array): void => {
   const account = txn.peekAccount(id)
   const at =

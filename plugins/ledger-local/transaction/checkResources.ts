@@ -136,7 +136,6 @@ export const resourceProblem = (frame: Frame, ledger: LedgerContext): Diagnostic
   )
 }
 
-/** A duplicate key in a footprint. */
 export const duplicateProblem = (frame: Frame): DiagnosticEvent | undefined => {
   const { readOnly, readWrite } = frame.soroban!.resources.footprint
   const keys = new Set([...readOnly, ...readWrite].map(keyString))

@@ -24,7 +24,6 @@ import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { addressOf, bytesOf, i128Of, u64Of, type Value, vecOf } from "../../../kernel/stellar/Value.ts"
 import { accountWasmBase64, accountWasmHash } from "./accountWasm.ts"
 
-/** The limits of the agent's key. */
 interface SpendingPolicy {
   /** The agent's key, G… */
   readonly agent: string
@@ -175,7 +174,6 @@ const policyOf = (value: Value | undefined): SpendingPolicy | undefined => {
   }
 }
 
-/** Reads the account from the ledger. */
 const show = Effect.fnUntraced(function* (account: string) {
   const rpc = yield* LedgerRpc
   if (Option.getOrUndefined(yield* rpc.codeHash(account)) !== accountWasmHash)
@@ -219,7 +217,6 @@ const placed = ({ days, ...policy }: PolicyOrder) =>
     ({ closedAtSeconds }) => ({ ...policy, expiresAt: BigInt(closedAtSeconds + days * secondsPerDay) })
   )
 
-/** A step that an owner takes. */
 export type OwnerStep =
   | { readonly step: "create"; readonly policy: PolicyOrder; readonly amount: bigint }
   | { readonly step: "allow"; readonly account: string; readonly policy: PolicyOrder }

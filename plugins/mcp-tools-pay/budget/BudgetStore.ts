@@ -15,7 +15,6 @@ export class BudgetUnavailable extends Schema.TaggedError<BudgetUnavailable>()("
 /** `kept`: reserved. `over`: exceeds a ceiling. `changed`: another reservation of the invocation came first. */
 export type ReserveResult = "kept" | "over" | "changed"
 
-/** Reservations of one invocation. */
 export interface ExistingReservation {
   /** Number of reservations made for it, among those still stored. */
   readonly made: number
@@ -65,7 +64,6 @@ export interface StoredChannel {
   readonly sealed: string
 }
 
-/** Maximum number of listed receipts. */
 export const receiptsMax = 20
 
 export class BudgetStore extends Context.Service<
@@ -110,7 +108,6 @@ export class BudgetStore extends Context.Service<
     readonly keepChannel: (channel: StoredChannel) => Effect.Effect<void, BudgetUnavailable>
     /** Called after the channel's money is refunded. */
     readonly forgetChannel: (channelId: string) => Effect.Effect<void, BudgetUnavailable>
-    /** True if other processes use it too. */
     readonly isShared: boolean
   }
 >()("tollkeeper/mcp-tools/BudgetStore") {}

@@ -29,7 +29,6 @@ const Stored = Schema.Struct({
 
 const Table = Schema.fromJsonString(Schema.Array(Stored))
 
-/** Reads the file's text. */
 export const decodeTable = (text: string): Effect.Effect<ReadonlyArray<Reservation>, Schema.SchemaError> =>
   Effect.map(Schema.decodeUnknownEffect(Table)(text), (table) =>
     table.map((one) => ({

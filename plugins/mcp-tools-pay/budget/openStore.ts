@@ -11,7 +11,6 @@ import { minuteMillis } from "./Reservation.ts"
 import { StoreDatabase } from "./StoreDatabase.ts"
 import { fileStore, memoryStore } from "./tableStore.ts"
 
-/** Folder of the file store. */
 export const fileFolder = Effect.gen(function* () {
   const path = yield* Path.Path
   return path.join((yield* Host).stateFolder, "tools")

@@ -67,7 +67,6 @@ const toReservation = (row: Row, now: number): Reservation => {
 
 const statesBefore = (to: ReservationState) => reservationStates.filter((from) => mayTransition(from, to))
 
-/** Open reservations checked in one turn. */
 const openMax = 1_000
 
 /** Amounts spent in the day, in atomic units of the asset. */
@@ -153,7 +152,6 @@ const reserveIn = Effect.fnUntraced(function* (
   return "kept"
 })
 
-/** Maximum rows deleted in one transaction. */
 const forgottenMax = 1_000
 
 /**

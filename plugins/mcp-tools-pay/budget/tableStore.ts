@@ -46,7 +46,6 @@ interface TableStorage {
 
 type Step = <A>(effect: Effect.Effect<A, BudgetUnavailable>) => Effect.Effect<A, BudgetUnavailable>
 
-/** Stores data with a reservation. */
 const makeKeep = ({ load, payments }: TableStorage, step: Step): BudgetStore["Service"]["keep"] => {
   /**
    * Makes room for content by dropping the contents of acknowledged payments, and then the oldest contents of agents
@@ -93,7 +92,6 @@ const makeKeep = ({ load, payments }: TableStorage, step: Step): BudgetStore["Se
     )
 }
 
-/** Steps that change a table. */
 const makeSteps = (storage: TableStorage) => {
   const { inTurn, load, payments, save } = storage
   const step: Step = (effect) => Effect.uninterruptible(inTurn(effect))

@@ -16,7 +16,6 @@ export type Output = Readonly<Record<string, unknown>>
 /** Amounts in atomic units. */
 export interface Deposit {
   readonly amount: bigint
-  /** Price of one call. */
   readonly price: bigint
   /** Contract that receives the deposit. */
   readonly contract: string
@@ -26,8 +25,6 @@ export interface Deposit {
 
 export interface Invocation {
   readonly key: string
-  /** Keys under which earlier versions may have stored a payment for the same call. */
-  readonly formerKeys: ReadonlyArray<string>
   readonly ref: string
   readonly versionHash: string
   /** From the catalog; the seller's own copy may differ in descriptive text. */
@@ -79,7 +76,6 @@ export interface KeptRequest {
   readonly body?: string
 }
 
-/** The seller of one invocation. */
 export interface Seller {
   /** The seller for another request, reached the same way. */
   readonly ofRequest?: (request: KeptRequest) => Seller
@@ -93,7 +89,7 @@ export interface OpenPayment {
   readonly payment: Fields
   readonly authorization: Authorization
   /** Without the text shown to a person, which only the decision needs. */
-  readonly invocation: Omit<Invocation, "bought" | "formerKeys">
+  readonly invocation: Omit<Invocation, "bought">
   /** The transfer that the authorization makes, if it differs from the option: a deposit into a channel. */
   readonly moves?: Transfer | undefined
   /** Earlier payments of this invocation that were signed and have been proven dead. */
@@ -104,13 +100,12 @@ export interface OpenPayment {
 export type OpenVoucher = Omit<OpenPayment, "authorization" | "moves">
 
 /**
- * Keys of an invocation. The same agent, resource, arguments and requested asset make the same invocation in any
+ * The key of an invocation. The same agent, resource, arguments and requested asset make the same invocation in any
  * session, even if the listing changes in the meantime. `resource`: the reference of a tool; empty for an HTTP request,
  * because its arguments contain the whole address and a renamed or replaced listing is still the same purchase.
- * `assets`: those that an operator allows; earlier versions had one of them in the key if the call asked for none.
  * `idempotencyKey`: the same call with another key is another purchase.
  */
-export const invocationKeys = (
+export const invocationKey = (
   crypto: Crypto["Service"],
   called: {
     readonly agent: string
@@ -118,13 +113,10 @@ export const invocationKeys = (
     readonly args: Fields
     readonly idempotencyKey?: string | undefined
   },
-  asked: string | undefined,
-  assets: Iterable<string>
-): Pick<Invocation, "key" | "formerKeys"> => {
+  asset: string | undefined
+): string => {
   const { agent, args, idempotencyKey, resource } = called
   const named = idempotencyKey === undefined ? [] : [idempotencyKey]
-  const keyOf = (asset: string | null) =>
-    Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson([agent, resource, args, asset, ...named]))))
-  const hasFormer = asked === undefined && idempotencyKey === undefined
-  return { key: keyOf(asked ?? null), formerKeys: hasFormer ? [...assets].map(keyOf) : [] }
+  const key = canonicalJson([agent, resource, args, asset ?? null, ...named])
+  return Hex.encode(crypto.sha256(new TextEncoder().encode(key)))
 }

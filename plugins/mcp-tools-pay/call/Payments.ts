@@ -41,7 +41,7 @@ interface ExistingVoucher {
   readonly reservation: Reservation
 }
 
-type PaymentState =
+export type PaymentState =
   /**
    * `made`: how often the call was paid for before; `released`: the payments among these that were signed and never
    * spent.
@@ -137,7 +137,6 @@ type Parts =
 export class Payments extends Context.Service<
   Payments,
   {
-    /** State of an earlier payment for the same call. */
     readonly stateOf: (key: string) => Effect.Effect<PaymentState, ToolError>
     /** Reserves, signs and sends; then the conversation with the seller ends. */
     readonly pay: (purchase: Purchase, caller: Caller, seller: Seller) => Effect.Effect<Output, ToolError>

@@ -30,7 +30,7 @@ import { exactContent, type Fields, readChallenge } from "../seller/SellerWire.t
 import type { Policy } from "../policy/Policy.ts"
 import { chooseTerms, PayingPolicy } from "./chooseTerms.ts"
 import { checkInput, withInputs } from "./declaredInput.ts"
-import { type Invocation, invocationKeys, type Output } from "./Invocation.ts"
+import { type Invocation, invocationKey, type Output } from "./Invocation.ts"
 import { CallResult } from "./ReceiptWire.ts"
 import { acknowledged, makePurchase, orRecovered, recoverPurchase } from "./makePurchase.ts"
 import type { Payments } from "./Payments.ts"
@@ -59,14 +59,9 @@ interface PreparedCall {
   readonly args: Fields
 }
 
-const keysOf = Effect.fnUntraced(function* ({ arguments: args = {}, asset, ref }: typeof Input.Type, caller: Caller) {
-  const { assets } = yield* PayingPolicy
-  return invocationKeys(
-    yield* Crypto,
-    { agent: caller.principal, resource: ref, args, idempotencyKey: caller.idempotencyKey },
-    asset,
-    assets.keys()
-  )
+const keyOf = Effect.fnUntraced(function* ({ arguments: args = {}, asset, ref }: typeof Input.Type, caller: Caller) {
+  const called = { agent: caller.principal, resource: ref, args, idempotencyKey: caller.idempotencyKey }
+  return invocationKey(yield* Crypto, called, asset)
 })
 
 /** Steps 1 to 3. Only the first makes a request: to the facilitator. */
@@ -90,12 +85,11 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const checked =
     stringified === undefined ? checkInput(args, declared?.inputSchema, "arguments") : stringifiedError(stringified)
   yield* withInputs(resource)(checked)
-  const keys = yield* keysOf(input, caller)
+  const key = yield* keyOf(input, caller)
   const bought = { title, action: `tool ${identity.toolName} of ${identity.url}`, arguments: args }
   return {
     invocation: {
-      ...keys,
-      ...{ ref, versionHash, option, about, bought },
+      ...{ key, ref, versionHash, option, about, bought },
       ...(option.scheme === batchScheme ? { request: mcpRequestOf(endpoint, identity.toolName, args) } : {}),
       deposit: depositOf(option, batch)
     },
@@ -144,7 +138,7 @@ const recovered = Effect.fnUntraced(function* (
   const connect = Effect.map(openSeller(upstream, endpoint), (session) =>
     mcpSeller(upstream, session, identity.toolName, input.arguments ?? {}, timeoutMillis)
   )
-  return yield* recoverPurchase(yield* keysOf(input, caller), connect, found)
+  return yield* recoverPurchase(yield* keyOf(input, caller), connect, found)
 })
 
 const call = Effect.fn("Tools.call")(function* (input: typeof Input.Type, caller: Caller) {

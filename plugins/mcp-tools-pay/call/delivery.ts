@@ -118,7 +118,6 @@ export const keptOf = (open: OpenPayment, { content, settlement }: PaidAnswer): 
   ...(settlement?.receipt === undefined ? {} : { receipt: settlement.receipt })
 })
 
-/** The stored content; otherwise undefined. */
 export const contentOf = Effect.fnUntraced(function* (
   { identifier }: Pick<OpenPayment, "identifier">,
   sealed: string | undefined

@@ -28,7 +28,7 @@ import type { Policy } from "../policy/Policy.ts"
 import { chooseTerms, PayingPolicy } from "./chooseTerms.ts"
 import { checkRequest, withInputs } from "./declaredInput.ts"
 import { chooseOperation, httpCall, methods } from "./httpCall.ts"
-import { type Invocation, invocationKeys, type Output } from "./Invocation.ts"
+import { type Invocation, invocationKey, type Output } from "./Invocation.ts"
 import { FetchResult } from "./ReceiptWire.ts"
 import { acknowledged, makePurchase, orRecovered, recoverPurchase } from "./makePurchase.ts"
 import type { Payments } from "./Payments.ts"
@@ -65,17 +65,12 @@ const bodyOf = ({ json, text }: typeof Input.Type) => ({
   ...(text === undefined ? {} : { text })
 })
 
-const keysOf = Effect.fnUntraced(function* (call: HttpCall, input: typeof Input.Type, caller: Caller) {
+const keyOf = Effect.fnUntraced(function* (call: HttpCall, input: typeof Input.Type, caller: Caller) {
   const { asset, headers = {} } = input
   const named = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   const args = { method: call.method, url: call.url.href, headers: named, ...bodyOf(input) }
-  const { assets } = yield* PayingPolicy
-  return invocationKeys(
-    yield* Crypto,
-    { agent: caller.principal, resource: "", args, idempotencyKey: caller.idempotencyKey },
-    asset,
-    assets.keys()
-  )
+  const called = { agent: caller.principal, resource: "", args, idempotencyKey: caller.idempotencyKey }
+  return invocationKey(yield* Crypto, called, asset)
 })
 
 /** The possible requests for this input, without the listing: one for each method if the agent names none. */
@@ -100,7 +95,7 @@ const recovered = Effect.fnUntraced(function* (
 ) {
   for (const call of yield* requestsOf(input)) {
     const connect = Effect.succeed(httpSeller(upstream, call, timeoutMillis))
-    const outcome = yield* recoverPurchase(yield* keysOf(call, input, caller), connect, found)
+    const outcome = yield* recoverPurchase(yield* keyOf(call, input, caller), connect, found)
     if (outcome !== undefined) return outcome
   }
   return undefined
@@ -121,12 +116,12 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
     return yield* httpCall(identity, resource, operation.method, input, http)
   }).pipe(withInputs(resource))
   const option = yield* chooseTerms(operation, askedTerms(input), batch)
-  const keys = yield* keysOf(call, input, caller)
+  const key = yield* keyOf(call, input, caller)
   const { headers = {} } = input
   const bought = { title, action: `${call.method} ${call.url.href}`, arguments: { ...bodyOf(input), headers } }
   return {
     invocation: {
-      ...keys,
+      key,
       ref,
       versionHash,
       option,

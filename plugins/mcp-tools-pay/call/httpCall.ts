@@ -33,7 +33,6 @@ interface Operation {
   readonly accepts: unknown
 }
 
-/** The operations that the catalog lists for a resource. */
 const operationsOf = ({ operations }: CanonicalResource): ReadonlyArray<Operation> =>
   Array.isArray(operations)
     ? operations.flatMap((one) =>

@@ -7,7 +7,7 @@ import { Policy } from "../policy/Policy.ts"
 import { type Challenge, isFields, type PaymentOption } from "../seller/SellerWire.ts"
 import { concurrent, heldError } from "./heldError.ts"
 import type { Invocation, Output, Seller } from "./Invocation.ts"
-import { Payments } from "./Payments.ts"
+import { Payments, type PaymentState } from "./Payments.ts"
 
 /** A seller's answer to the call without payment. */
 type SellerAnswer =
@@ -44,22 +44,8 @@ export const acknowledged = <E, R>(call: Effect.Effect<Output, E, R>, { onAcknow
     return output
   })
 
-/** The state of a payment for the same call, made by this version or an earlier one. */
-const earlierOf = Effect.fnUntraced(function* ({ formerKeys, key }: Pick<Invocation, "key" | "formerKeys">) {
-  const { stateOf } = yield* Payments
-  const state = yield* stateOf(key)
-  for (const former of state._tag === "None" ? formerKeys : []) {
-    const known = yield* stateOf(former)
-    if (known._tag !== "None") return known
-  }
-  return state
-})
-
 /** The outcome of an open payment; undefined if there is none, or if it is proven dead. */
-const resumed = Effect.fnUntraced(function* (
-  state: Effect.Success<ReturnType<typeof earlierOf>>,
-  connect: Shop["connect"]
-) {
+const resumed = Effect.fnUntraced(function* (state: PaymentState, connect: Shop["connect"]) {
   if (state._tag === "UnderWay") return yield* state.outcome
   const isOpen = state._tag === "Open" || state._tag === "Voucher"
   return isOpen ? yield* (yield* Payments).resume(state, connect) : undefined
@@ -69,7 +55,7 @@ const resumed = Effect.fnUntraced(function* (
  * The result of a concurrent identical call. A call that came too late to pay fails with `concurrent`, and so do the
  * calls that waited for it; each of them reads the state again. The number of such calls bounds the retries.
  */
-const twinResult = ({ connect, earlier }: { readonly earlier: ReturnType<typeof earlierOf> } & Pick<Shop, "connect">) =>
+const twinResult = (earlier: Effect.Effect<PaymentState, ToolError>, connect: Shop["connect"]) =>
   Effect.flatMap(earlier, (state) => resumed(state, connect)).pipe(
     Effect.retry({ times: 100, while: (error: ToolError) => error === concurrent }),
     Effect.flatMap((output) => (output === undefined ? concurrent : Effect.succeed(output)))
@@ -81,11 +67,11 @@ const twinResult = ({ connect, earlier }: { readonly earlier: ReturnType<typeof 
  * `found` runs first if there is a payment.
  */
 export const recoverPurchase = Effect.fnUntraced(function* (
-  keys: Pick<Invocation, "key" | "formerKeys">,
+  key: string,
   connect: Effect.Effect<Seller, ToolError>,
   found: Effect.Effect<void>
 ) {
-  const state = yield* earlierOf(keys)
+  const state = yield* (yield* Payments).stateOf(key)
   if (state._tag !== "None") yield* found
   return state._tag === "Held" ? yield* heldError(state.reservation) : yield* resumed(state, connect)
 })
@@ -120,12 +106,12 @@ export const orRecovered = Effect.fnUntraced(function* <A, R, B>(
 
 export const makePurchase = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, shop: Shop) {
   const payments = yield* Payments
-  const earlier = earlierOf(invocation)
+  const earlier = payments.stateOf(invocation.key)
   const orTwin = (paid: Effect.Effect<Output, ToolError>) =>
     Effect.catchIf(
       paid,
       (error) => error === concurrent,
-      () => twinResult({ earlier, connect: shop.connect })
+      () => twinResult(earlier, shop.connect)
     )
   let state = yield* earlier
   if (state._tag === "Open" || state._tag === "Voucher") {

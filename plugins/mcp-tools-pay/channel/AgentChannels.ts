@@ -64,7 +64,6 @@ export interface AgentChannel {
   readonly isOurs: (correction: Correction) => boolean
 }
 
-/** Maximum number of channels open in one process. */
 const channelsMax = 1_000
 
 /** Makes the next use read the ledger again. `charged` is kept, because the ledger does not show it yet. */

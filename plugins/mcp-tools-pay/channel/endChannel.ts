@@ -26,7 +26,6 @@ import { openChannel } from "./storedChannels.ts"
 /** Seconds that a step's authorization is valid. */
 const timeoutSeconds = 60
 
-/** What happened to the channel. */
 export interface Ended {
   readonly channelId: string
   readonly outcome: "refunded" | "nothing left" | "withdrawal started" | "withdrawal not due" | "withdrawn"

@@ -79,7 +79,6 @@ export const openChannel = Effect.fnUntraced(function* ({ agent, channelId, seal
   return channel
 })
 
-/** Opens the stored channels, and logs failures. */
 export const openStored = Effect.gen(function* () {
   for (const stored of yield* (yield* BudgetStore).channels) {
     const channel = yield* Effect.orElseSucceed(openChannel(stored), () => undefined)

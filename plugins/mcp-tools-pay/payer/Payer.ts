@@ -9,7 +9,6 @@ interface SignRequest {
   readonly entryXdr: Uint8Array
   /** The 32 bytes that the network verifies the signature against. */
   readonly payload: Uint8Array
-  /** Builds the entry with a signature of one key. */
   readonly around: (publicKey: Uint8Array, signature: Uint8Array) => Uint8Array
 }
 

@@ -48,7 +48,6 @@ interface PaymentInput extends Transfer {
   readonly maxTimeoutSeconds: number
 }
 
-/** The operation that a signed entry authorizes. */
 const operationOf = (transfer: Transfer, payer: string, signedXdr: Uint8Array): xdr.Operation =>
   new xdr.Operation({
     sourceAccount: null,

@@ -38,7 +38,6 @@ const toApproval = (row: Row): Approval => {
 const guarded = <A>(effect: Effect.Effect<A, SqlError.SqlError>) =>
   Effect.mapError(effect, (cause) => new BudgetUnavailable({ cause }))
 
-/** True if a statement changed a row. */
 const isOne = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
   Effect.map(statement, (rows) => rows.length === 1)
 

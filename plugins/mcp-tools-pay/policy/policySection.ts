@@ -31,12 +31,10 @@ const rule = entry({
 export const policySection = section("policy", "Which payments agents may make, in addition to the budget.", {
   rules: list(rule, { default: [], doc: "In order; the first that matches a payment decides." }),
   otherwise: choice(outcomes, { default: "allow", doc: "Decision when no rule matches." }),
-  max_payments_per_minute: integer({
-    default: 0,
-    min: 0,
-    max: 10_000,
-    doc: "Payments of one agent within a minute; 0 is no limit."
-  }),
+  max_payments_per_minute: integer(
+    { default: 0, min: 0, max: 10_000 },
+    "Payments of one agent within a minute; 0 is no limit."
+  ),
   max_per_recipient_per_day: amount({
     default: 0,
     doc: "Maximum one agent may pay to one recipient in a UTC day, atomic units of each asset; 0 is no limit."
@@ -61,13 +59,10 @@ export const policySection = section("policy", "Which payments agents may make, 
       "Whether a client that can ask its user is asked for approval instead of an operator: true over stdio; " +
       "http-clients over HTTP too, where a holder of an agent's key can answer itself, and is trusted to ask a person."
   }),
-  approval_minutes: integer({
-    default: 60,
-    min: 1,
-    max: 10_080,
-    unit: "minutes",
-    doc: "How long a request for approval stays open, and how long an approval may be used."
-  })
+  approval_minutes: integer(
+    { default: 60, min: 1, max: 10_080, unit: "minutes" },
+    "How long a request for approval stays open, and how long an approval may be used."
+  )
 })
 
 export type PolicyRule = typeof rule.Type

@@ -28,7 +28,6 @@ export interface HttpAnswer {
   readonly cut?: "timeout" | "too_large" | "unreachable" | "malformed"
 }
 
-/** Maximum characters of a header that we read. */
 const headerLengthMax = 65_536
 
 const jsonIn = (bytes: Uint8Array): unknown => Result.getOrUndefined(readJson(withoutMark(bytes)))
@@ -87,7 +86,6 @@ export const readHttpChallenge = ({ body, headers, status }: HttpAnswer): Challe
 export const readHttpSettlement = ({ headers }: HttpAnswer): SettlementClaim | undefined =>
   asSettlement(headerJson(headers["payment-response"] ?? headers["x-payment-response"]))
 
-/** The header that carries a payment. */
 export const paymentHeader = (payment: Fields): Readonly<Record<string, string>> => ({
   [payment["x402Version"] === 1 ? "x-payment" : "payment-signature"]: Base64.encode(
     new TextEncoder().encode(JSON.stringify(payment))

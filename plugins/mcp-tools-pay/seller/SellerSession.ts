@@ -27,7 +27,6 @@ const clientInfo = { name: "tollkeeper-tools", version: "0.1.0" }
 /** How often a stream is resumed, and the longest wait before that. */
 const resumesMax = 3
 const resumeWaitMax = 2_000
-/** Maximum pages of `tools/list` that we read. */
 const listPagesMax = 5
 const encoder = new TextEncoder()
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
@@ -69,7 +68,6 @@ export interface SellerSession {
   readonly close: Effect.Effect<void>
 }
 
-/** Mutable state of a conversation. */
 interface SessionState {
   session: string | undefined
   /** Negotiated by `initialize` or `server/discover`; on every request after it. */

@@ -78,7 +78,6 @@ export const exactContent = (result: Fields, raw: string | undefined): Fields =>
   }
 }
 
-/** A tool in `tools/list`. */
 export interface ListedTool {
   readonly name: string
   readonly inputSchema: unknown
@@ -273,7 +272,6 @@ const hashIn = (value: unknown): string | undefined =>
 
 const textIn = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
 
-/** Maximum characters of a stored receipt. */
 const receiptLengthMax = 3_000
 
 /** `extensions["tollkeeper-receipt"].info.receipt`, if it has the form of a receipt. */

@@ -85,7 +85,6 @@ export class DiscoveryClient extends Context.Service<
       parameters: Readonly<Record<string, string>>,
       limit: number
     ) => Effect.Effect<DiscoveryPage, ToolError>
-    /** One current resource. */
     readonly resolve: (identity: Identity) => Effect.Effect<CanonicalResource, ToolError>
     /** Whether discovery answers; at most a second old. */
     readonly ready: Effect.Effect<Readiness>

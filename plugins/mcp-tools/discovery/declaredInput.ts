@@ -9,7 +9,6 @@ type Fields = Readonly<Record<string, unknown>>
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** How to call a tool, from its declaration. */
 export interface DeclaredInput {
   readonly toolName: unknown
   readonly transport: string
@@ -33,7 +32,6 @@ export const readInputSchema = (extensions: unknown): unknown =>
 export const readBodySchema = (extensions: unknown): unknown =>
   within(readInputSchema(extensions), ["properties", "body"])
 
-/** The declaration among extensions. */
 export const readDeclaration = (extensions: unknown): DeclaredInput | undefined => {
   const { info } = catalogExtension(extensions)
   const input = isFields(info) ? info["input"] : undefined

@@ -14,7 +14,6 @@ interface AssetName {
 
 const wordsMax = 140
 const whereMax = 80
-/** Maximum number of prices in one line. */
 const pricesMax = 2
 
 const textIn = (value: unknown): string => (typeof value === "string" ? value : "")

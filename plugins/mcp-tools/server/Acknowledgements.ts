@@ -3,7 +3,6 @@
 // not acknowledge it. The state is in memory; an answer that is dropped from it is never acknowledged.
 import { Context, Effect, Layer } from "effect"
 
-/** One call of a session. */
 interface Exchange {
   /** Runs `effect` once the answer is acknowledged; `key` identifies the answer's subject in the session. */
   readonly note: (key: string, effect: Effect.Effect<void>) => void

@@ -124,7 +124,6 @@ const inexactOf = ({ _meta }: Requested): string | undefined => {
   return typeof inexact === "string" ? inexact : undefined
 }
 
-/** The caller's trace. */
 const traceOf = ({ _meta }: Requested) => {
   const traceparent = _meta?.["traceparent"]
   return typeof traceparent === "string" ? HttpTraceContext.w3c(Headers.fromInput({ traceparent })) : Option.none()

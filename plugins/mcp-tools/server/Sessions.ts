@@ -26,13 +26,11 @@ interface Held<T> extends Session<T> {
 /** Whether this caller may open a session; if not, the estimated time until it may. */
 type Capacity = { readonly isFree: true } | { readonly isFree: false; readonly retryAfterSeconds: number }
 
-/** The sessions of one transport. */
 interface SessionTable<T> {
   /** Makes room for one more session of this caller. A caller at its limit loses its own oldest idle session. */
   readonly makeRoom: (principal: string) => Effect.Effect<Capacity>
   readonly newId: () => string
   readonly add: (session: Session<T>) => Effect.Effect<void>
-  /** The caller's session with this id. */
   readonly find: (id: string, principal: string) => Effect.Effect<Session<T> | undefined>
   readonly remove: (id: string) => void
 }

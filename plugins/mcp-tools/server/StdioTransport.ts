@@ -57,7 +57,6 @@ export class StdioTransport implements Transport {
     return Promise.resolve()
   }
 
-  /** The negotiated revision. */
   get revision(): string | undefined {
     return this.#revision
   }

@@ -11,7 +11,6 @@ import type { Tools } from "../Tools.ts"
 import { fitAnswer, type Fitting, type ToolResult } from "./fitAnswer.ts"
 import type { Pages } from "./Pages.ts"
 
-/** The server's own name. */
 export const serverName = { name: "tollkeeper", title: "Tollkeeper agent tools", version: "0.1.0" }
 
 /** Instructions to the model about all tools together. */

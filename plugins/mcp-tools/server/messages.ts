@@ -133,7 +133,6 @@ export const refusedLine = ({ beginning, end }: { readonly beginning: string; re
   }
 }
 
-/** The id that a notification cancels. */
 export const cancelledBy = (message: JSONRPCMessage): RequestId | undefined => {
   if (!("method" in message) || message.method !== "notifications/cancelled") return undefined
   const id = message.params?.["requestId"]

@@ -84,7 +84,6 @@ const makeAnchoring = Effect.gen(function* () {
 export class Anchors extends Context.Service<
   Anchors,
   {
-    /** The newest anchor that landed. */
     readonly newest: () => typeof Anchor.Type | undefined
   }
 >()("tollkeeper/receipts/Anchors") {

@@ -60,7 +60,6 @@ interface Marks {
   readonly get: () => Mark | undefined
   /** The last mark of each epoch before this one. */
   readonly before: (epoch: number) => ReadonlyArray<Mark>
-  /** Stores the mark in the state folder. */
   readonly set: (next: Mark) => Effect.Effect<void>
 }
 
@@ -123,7 +122,6 @@ interface EpochRow {
 
 type MarkOf = () => Mark | undefined
 
-/** Root of the first `size` leaves of an epoch. */
 const rootAt = (tree: Tree["Service"], epoch: number, size: number) =>
   tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
 

@@ -47,7 +47,6 @@ const prefixesOf = (key: Uint8Array): ReadonlyArray<string> => {
 /** The shortest prefix of a key without a page: the place of its leaf. */
 const bucketOf = (pages: Pages, key: Uint8Array): string => prefixesOf(key).find((prefix) => !pages.has(prefix))!
 
-/** Changes pages in memory. */
 const makeChange = (sha256: Crypto["Service"]["sha256"], pages: Pages) => {
   const written = new Set<string>()
   /** The subtree of a place's leaves. Too many leaves become one page or several. */
@@ -206,7 +205,6 @@ export const makeFollowing = Effect.gen(function* () {
   return follow
 })
 
-/** Proofs in the map of a checkpoint. */
 export const makeMapProofs = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { sha256 } = yield* Crypto

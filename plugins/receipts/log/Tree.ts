@@ -38,7 +38,6 @@ const rowOf = ({ entry, outcome }: NewLeaf, index: number) => ({
   pay_to: outcome?.payTo ?? null
 })
 
-/** Reads of the tree. */
 const makeReads = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { sha256 } = yield* Crypto

@@ -65,7 +65,6 @@ export const subtreeOf = (sha256: Sha256, leaves: ReadonlyArray<MapLeaf>, depth:
   return join(sha256, subtreeOf(sha256, left!, depth + 1), subtreeOf(sha256, right!, depth + 1))
 }
 
-/** The subtree of a page. */
 export const fold = (sha256: Sha256, subtrees: ReadonlyArray<Subtree>): Subtree => {
   let level = subtrees
   while (level.length > 1)

@@ -22,7 +22,6 @@ export const verifierKey = (crypto: Hashing, name: string, publicKey: Uint8Array
   return `${name}+${Hex.encode(keyHashOf(crypto, name, ed25519, publicKey))}+${key}`
 }
 
-/** The three lines of a checkpoint. */
 export const checkpointText = (origin: string, size: number, root: Uint8Array): string =>
   `${origin}\n${size}\n${Base64.encode(root)}\n`
 

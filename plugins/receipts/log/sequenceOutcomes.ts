@@ -17,7 +17,6 @@ import { Checkpoints } from "./Checkpoints.ts"
 import { Epochs } from "./Epochs.ts"
 import type { NewLeaf } from "./Tree.ts"
 
-/** Maximum facts per transaction. */
 const batchMax = 200
 /**
  * Time for which outcomes are collected into one transaction. Payments of one ledger end together, and a proof must be

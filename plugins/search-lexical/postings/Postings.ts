@@ -72,7 +72,6 @@ export class Postings {
     return { documents: documents[number] ?? 0, origins: origins[number] ?? 0 }
   }
 
-  /** Replaces all statistics. */
   setStatistics(pages: ReadonlyArray<CountedLexemes>): void {
     const size = this.#lexemes.texts.length
     const [documents, origins] = [new Uint32Array(size), new Uint32Array(size)]

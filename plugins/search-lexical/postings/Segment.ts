@@ -3,7 +3,6 @@
 // replaced. Segments of similar size are merged, so there are few.
 import { byteMax, readVector } from "./readVector.ts"
 
-/** A row of the table of documents. */
 export interface StoredDocument {
   readonly id: bigint
   /** The text of its tsvector. */
@@ -75,7 +74,6 @@ export class Segment {
     return 11 * this.postings + 17 * ids.length + 2 * positions.length + 8 * this.#keys.length
   }
 
-  /** The range of a lexeme's holders. */
   rangeOf(lexeme: number): readonly [from: number, to: number] {
     let [low, high] = [0, this.#keys.length]
     while (low < high) {

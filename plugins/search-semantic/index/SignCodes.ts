@@ -14,7 +14,6 @@ export class SignCodes {
   readonly #dimension: number
   readonly #rows: number
   readonly #stride: number
-  /** Address of the first group's results. */
   readonly #resultsAt: number
   readonly #mean: Float32Array
   readonly #loops = makeVectorLoops()

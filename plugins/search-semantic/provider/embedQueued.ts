@@ -64,7 +64,6 @@ const giveBack = Effect.fnUntraced(function* (jobs: ReadonlyArray<Job>, error: E
   yield* queue.fail(jobs, error.message, { counts: error.perhapsTheTexts, attemptsMax: semantic.attempts })
 })
 
-/** One turn. */
 export const embedQueued = Effect.gen(function* () {
   const breaker = yield* CircuitBreaker
   const queue = yield* EmbeddingJobs

@@ -22,7 +22,6 @@ export interface RecordedChannels {
   readonly stored: ReadonlyArray<StoredChannel>
 }
 
-/** The database's records of channels. */
 export const readRecordedChannels = Effect.gen(function* () {
   const network = yield* Network
   const networkId = networkIdOf(yield* Crypto, network.passphrase)

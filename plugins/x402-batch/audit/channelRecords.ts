@@ -10,7 +10,6 @@ import { addressOf, type Value } from "../../../kernel/stellar/Value.ts"
 import { batchFunctions, claimsOfValue } from "../batchCalls.ts"
 import { channelIdOf, type ChannelConfig, type ClaimEntry, configOfValue, decodeChannelConfig } from "../batchCodec.ts"
 
-/** A channel in the arguments of a call. */
 export interface NamedChannel {
   readonly contract: string
   readonly channelId: string
@@ -25,7 +24,6 @@ export interface ChannelCall {
   readonly ledger: number
   readonly contract: string
   readonly functionName: string
-  /** The amount moved into the contract or out of it. */
   readonly moved: bigint
   /** The channel of a deposit, refund or withdrawal. */
   readonly channel: NamedChannel | undefined

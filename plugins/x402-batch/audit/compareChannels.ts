@@ -102,7 +102,6 @@ const changeOfCall = ({ functionName, moved }: ChannelCall): bigint => {
   return functionName === batchFunctions.refund || functionName === batchFunctions.withdrawEnd ? -moved : 0n
 }
 
-/** True if an event belongs to a recorded call. */
 const isOf = (call: ChannelCall, event: BatchEvent): boolean => {
   if (event._tag === "Settled")
     return event.receiver === call.swept?.receiver && event.token === call.swept.token && event.amount === call.moved
@@ -117,7 +116,6 @@ const moving: ReadonlySet<string> = new Set([
   batchFunctions.settle
 ])
 
-/** Compares each recorded call with its event. */
 const verifyCalls = ({ calls }: ChannelRecords, view: ChannelView, wrong: Wrong): void => {
   const byTransaction = Map.groupBy(view.events, ({ transaction }) => transaction)
   for (const call of calls) {
@@ -244,7 +242,6 @@ const sumTokens = (view: ChannelView, wrong: Wrong): ReadonlyArray<TokenSum> => 
   })
 }
 
-/** Compares the channels of records and ledger. */
 export const compareChannels = (records: ChannelRecords, view: ChannelView): ChannelAudit => {
   const mismatches: Array<Mismatch> = []
   const wrong: Wrong = (rule, subject, detail) => mismatches.push({ rule, subject, detail })

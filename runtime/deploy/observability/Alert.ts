@@ -22,3 +22,12 @@ export interface Alert {
  */
 export const grew = (series: string, window: string, by = "instance") =>
   `sum by (${by}) ((increase(${series}[${window}]) > 0) or (${series} > 0 unless ${series} offset ${window}))`
+
+/** Cases of one series: it fires with the first values, and not with the second. The alert has the series' labels. */
+export const onSeries = (series: string, fires: string, calm: string): Pick<Alert, "fires" | "calm"> => ({
+  fires: {
+    series: [[series, fires]],
+    labels: Object.fromEntries([...series.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name!, value!]))
+  },
+  calm: [[series, calm]]
+})

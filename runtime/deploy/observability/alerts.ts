@@ -2,45 +2,36 @@
 // does not, which `promtool test rules` runs. Its documentation is the section of the same name in
 // `examples/guides/runbook.md`.
 
-import { type Alert, grew, type Series } from "./Alert.ts"
-import { channels } from "./channelAlerts.ts"
+import { type Alert, grew, onSeries, type Series } from "./Alert.ts"
 
 const one = 'instance="a"'
 const always = (value: number | string) => `${value}x60`
 
-const money: ReadonlyArray<Alert> = [
-  {
-    name: "TollkeeperSettlingUnavailable",
+type Alerts = Readonly<Record<string, Omit<Alert, "name">>>
+
+const money: Alerts = {
+  TollkeeperSettlingUnavailable: {
     severity: "critical",
     expr: "min by (instance, scheme) (tollkeeper_settling_available) == 0",
     for: "2m",
     summary: "No settlement can be paid for: every settle is answered busy.",
-    fires: {
-      series: [[`tollkeeper_settling_available{${one}, scheme="exact"}`, always(0)]],
-      labels: { instance: "a", scheme: "exact" }
-    },
-    calm: [[`tollkeeper_settling_available{${one}, scheme="exact"}`, always(1)]]
+    ...onSeries(`tollkeeper_settling_available{${one}, scheme="exact"}`, always(0), always(1))
   },
-  {
-    name: "TollkeeperSponsorEmpty",
+  TollkeeperSponsorEmpty: {
     severity: "critical",
     expr: "tollkeeper_sponsor_payments_left < 1",
     for: "1m",
     summary: "The sponsor's balance does not cover another transaction.",
-    fires: { series: [[`tollkeeper_sponsor_payments_left{${one}}`, always(0)]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_sponsor_payments_left{${one}}`, always(1)]]
+    ...onSeries(`tollkeeper_sponsor_payments_left{${one}}`, always(0), always(1))
   },
-  {
-    name: "TollkeeperSponsorLow",
+  TollkeeperSponsorLow: {
     severity: "warning",
     expr: "tollkeeper_sponsor_payments_left < 500",
     for: "5m",
     summary: "The sponsor's balance covers fewer than 500 payments at their maximum cost.",
-    fires: { series: [[`tollkeeper_sponsor_payments_left{${one}}`, "520-1x60"]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_sponsor_payments_left{${one}}`, always(500)]]
+    ...onSeries(`tollkeeper_sponsor_payments_left{${one}}`, "520-1x60", always(500))
   },
-  {
-    name: "TollkeeperBudgetUsedUp",
+  TollkeeperBudgetUsedUp: {
     severity: "critical",
     expr: "tollkeeper_budget_payments_left < 1",
     for: "1m",
@@ -51,8 +42,7 @@ const money: ReadonlyArray<Alert> = [
     },
     calm: [[`tollkeeper_budget_payments_left{${one}, scope="all"}`, always(1)]]
   },
-  {
-    name: "TollkeeperBudgetLow",
+  TollkeeperBudgetLow: {
     severity: "warning",
     expr: "tollkeeper_budget_left_stroops / tollkeeper_budget_max_stroops <= 0.2",
     for: "1m",
@@ -69,29 +59,21 @@ const money: ReadonlyArray<Alert> = [
       [`tollkeeper_budget_max_stroops{${one}, scope="all"}`, always(1_000)]
     ]
   },
-  {
-    name: "TollkeeperSettlementsUnresolved",
+  TollkeeperSettlementsUnresolved: {
     severity: "critical",
     expr: "tollkeeper_settlements_unresolved > 0",
     for: "0m",
     summary: "The ledger can no longer prove how a settlement ended: an operator has to resolve it.",
-    fires: { series: [[`tollkeeper_settlements_unresolved{${one}}`, always(1)]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_settlements_unresolved{${one}}`, always(0)]]
+    ...onSeries(`tollkeeper_settlements_unresolved{${one}}`, always(1), always(0))
   },
-  {
-    name: "TollkeeperSettlementOpenLong",
+  TollkeeperSettlementOpenLong: {
     severity: "warning",
     expr: "tollkeeper_settlements_oldest_open_seconds > 900",
     for: "5m",
     summary: "A settlement has had no outcome for 15 minutes.",
-    fires: {
-      series: [[`tollkeeper_settlements_oldest_open_seconds{${one}}`, "0+60x60"]],
-      labels: { instance: "a" }
-    },
-    calm: [[`tollkeeper_settlements_oldest_open_seconds{${one}}`, always(900)]]
+    ...onSeries(`tollkeeper_settlements_oldest_open_seconds{${one}}`, "0+60x60", always(900))
   },
-  {
-    name: "TollkeeperAuthorizationsSpentElsewhere",
+  TollkeeperAuthorizationsSpentElsewhere: {
     severity: "warning",
     expr: grew(
       'tollkeeper_payment_answers_total{operation="settle", reason="settle_ledger_authorization_spent"}',
@@ -116,7 +98,7 @@ const money: ReadonlyArray<Alert> = [
       ]
     ]
   }
-]
+}
 
 const answers = (reason: string) => `tollkeeper_payment_answers_total{operation="settle", reason="${reason}"}`
 const shareOf = (reason: string) =>
@@ -127,9 +109,8 @@ const answered = (reason: string, values: string): Series => [
   values
 ]
 
-const traffic: ReadonlyArray<Alert> = [
-  {
-    name: "TollkeeperDown",
+const traffic: Alerts = {
+  TollkeeperDown: {
     severity: "critical",
     expr: "absent(tollkeeper_build_info)",
     for: "2m",
@@ -137,8 +118,7 @@ const traffic: ReadonlyArray<Alert> = [
     fires: { series: [], labels: {} },
     calm: [[`tollkeeper_build_info{${one}, version="0.1.0"}`, always(1)]]
   },
-  {
-    name: "TollkeeperReplicaGone",
+  TollkeeperReplicaGone: {
     severity: "warning",
     // Compared with the median, so that the extra replicas of a rollout do not count as a loss afterwards.
     expr: "count(tollkeeper_build_info) < quantile_over_time(0.5, count(tollkeeper_build_info)[30m:1m])",
@@ -158,17 +138,14 @@ const traffic: ReadonlyArray<Alert> = [
       ['tollkeeper_build_info{instance="c"}', "1x3"]
     ]
   },
-  {
-    name: "TollkeeperRestarting",
+  TollkeeperRestarting: {
     severity: "warning",
     expr: "changes(process_start_time_seconds[30m]) > 3",
     for: "0m",
     summary: "The process was started more than three times in half an hour.",
-    fires: { series: [[`process_start_time_seconds{${one}}`, "0+300x60"]], labels: { instance: "a" } },
-    calm: [[`process_start_time_seconds{${one}}`, always(300)]]
+    ...onSeries(`process_start_time_seconds{${one}}`, "0+300x60", always(300))
   },
-  {
-    name: "TollkeeperInternalErrors",
+  TollkeeperInternalErrors: {
     severity: "critical",
     expr: grew('tollkeeper_http_requests_total{status="500"}', "10m", "instance, route"),
     for: "0m",
@@ -179,8 +156,7 @@ const traffic: ReadonlyArray<Alert> = [
     },
     calm: [[`tollkeeper_http_requests_total{${one}, route="/settle", status="503"}`, "0+1x60"]]
   },
-  {
-    name: "TollkeeperSettleBusy",
+  TollkeeperSettleBusy: {
     severity: "warning",
     expr: `${shareOf("settle_ledger_temporarily_unavailable")} > 0.05`,
     for: "5m",
@@ -191,8 +167,7 @@ const traffic: ReadonlyArray<Alert> = [
     },
     calm: [answered("ok", "0+39x60"), answered("settle_ledger_temporarily_unavailable", "0+1x60")]
   },
-  {
-    name: "TollkeeperSettlePending",
+  TollkeeperSettlePending: {
     severity: "warning",
     expr: `${shareOf("pending")} > 0.1`,
     for: "10m",
@@ -200,8 +175,7 @@ const traffic: ReadonlyArray<Alert> = [
     fires: { series: [answered("ok", "0+4x60"), answered("pending", "0+1x60")], labels: { instance: "a" } },
     calm: [answered("ok", "0+19x60"), answered("pending", "0+1x60")]
   },
-  {
-    name: "TollkeeperQueueLong",
+  TollkeeperQueueLong: {
     severity: "warning",
     expr: "sum by (instance) (tollkeeper_queue_waiting) > 50",
     for: "5m",
@@ -215,8 +189,7 @@ const traffic: ReadonlyArray<Alert> = [
     },
     calm: [[`tollkeeper_queue_waiting{${one}, principal="shop"}`, always(50)]]
   },
-  {
-    name: "TollkeeperSettleSlow",
+  TollkeeperSettleSlow: {
     severity: "warning",
     expr:
       "histogram_quantile(0.95, sum by (instance, le) " +
@@ -237,41 +210,35 @@ const traffic: ReadonlyArray<Alert> = [
       [`tollkeeper_http_request_seconds_bucket{${one}, route="/settle", le="+Inf"}`, "0+10x60"]
     ]
   }
-]
+}
 
-const surroundings: ReadonlyArray<Alert> = [
-  {
-    name: "TollkeeperLedgerStalled",
+const surroundings: Alerts = {
+  TollkeeperLedgerStalled: {
     severity: "critical",
     expr: "tollkeeper_ledger_available == 0",
     for: "1m",
     summary: "No new ledger is observed: nothing can be verified or settled.",
-    fires: { series: [[`tollkeeper_ledger_available{${one}}`, always(0)]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_ledger_available{${one}}`, always(1)]]
+    ...onSeries(`tollkeeper_ledger_available{${one}}`, always(0), always(1))
   },
-  {
-    name: "TollkeeperRpcEndpointAway",
+  TollkeeperRpcEndpointAway: {
     severity: "warning",
     expr: "tollkeeper_ledger_endpoint_available == 0",
     for: "5m",
     summary: "An RPC endpoint does not answer; the others are used, if there are any.",
-    fires: {
-      series: [[`tollkeeper_ledger_endpoint_available{${one}, endpoint="2"}`, always(0)]],
-      labels: { instance: "a", endpoint: "2" }
-    },
-    calm: [[`tollkeeper_ledger_endpoint_available{${one}, endpoint="2"}`, "0 0 1 0 0 1 0 0 1 0 0 1 0 0 1 0 0 1 0 0 1"]]
+    ...onSeries(
+      `tollkeeper_ledger_endpoint_available{${one}, endpoint="2"}`,
+      always(0),
+      "0 0 1 0 0 1 0 0 1 0 0 1 0 0 1 0 0 1 0 0 1"
+    )
   },
-  {
-    name: "TollkeeperClockSkewed",
+  TollkeeperClockSkewed: {
     severity: "warning",
     expr: "abs(tollkeeper_ledger_clock_skew_seconds) > 5",
     for: "5m",
     summary: "This machine's clock and the ledger's differ by more than five seconds.",
-    fires: { series: [[`tollkeeper_ledger_clock_skew_seconds{${one}}`, always(-6)]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_ledger_clock_skew_seconds{${one}}`, always(5)]]
+    ...onSeries(`tollkeeper_ledger_clock_skew_seconds{${one}}`, always(-6), always(5))
   },
-  {
-    name: "TollkeeperChannelsUnusable",
+  TollkeeperChannelsUnusable: {
     severity: "warning",
     expr: "tollkeeper_channels_usable < tollkeeper_channels_ready",
     for: "10m",
@@ -288,73 +255,53 @@ const surroundings: ReadonlyArray<Alert> = [
       [`tollkeeper_channels_ready{${one}}`, always(20)]
     ]
   },
-  {
-    name: "TollkeeperDatabaseUnavailable",
+  TollkeeperDatabaseUnavailable: {
     severity: "critical",
     expr: "tollkeeper_database_available == 0",
     for: "1m",
     summary: "The database does not answer: nothing can be settled.",
-    fires: { series: [[`tollkeeper_database_available{${one}}`, always(0)]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_database_available{${one}}`, always(1)]]
+    ...onSeries(`tollkeeper_database_available{${one}}`, always(0), always(1))
   },
-  {
-    name: "TollkeeperDatabaseNotWriting",
+  TollkeeperDatabaseNotWriting: {
     severity: "critical",
     expr: "tollkeeper_database_writable == 0",
     for: "0m",
     summary: "The database does not accept writes: nothing can be settled.",
-    fires: { series: [[`tollkeeper_database_writable{${one}}`, always(0)]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_database_writable{${one}}`, always(1)]]
+    ...onSeries(`tollkeeper_database_writable{${one}}`, always(0), always(1))
   },
-  {
-    name: "TollkeeperSignerNotRotated",
+  TollkeeperSignerNotRotated: {
     severity: "critical",
     expr: "tollkeeper_signer_rotation_current == 0",
     for: "1m",
     summary: "A replica signs with keys that a rotation replaced: its sources lack the new ones.",
-    fires: { series: [[`tollkeeper_signer_rotation_current{${one}}`, always(0)]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_signer_rotation_current{${one}}`, always(1)]]
+    ...onSeries(`tollkeeper_signer_rotation_current{${one}}`, always(0), always(1))
   },
-  {
-    name: "TollkeeperDatabaseConnectionsScarce",
+  TollkeeperDatabaseConnectionsScarce: {
     severity: "warning",
     expr: "min_over_time(tollkeeper_database_connections_waiting[5m]) > 0",
     for: "5m",
     summary: "Requests have waited minutes for a connection to the database.",
-    fires: {
-      series: [[`tollkeeper_database_connections_waiting{${one}}`, always(2)]],
-      labels: { instance: "a" }
-    },
-    calm: [
-      [
-        `tollkeeper_database_connections_waiting{${one}}`,
-        "2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2"
-      ]
-    ]
+    ...onSeries(
+      `tollkeeper_database_connections_waiting{${one}}`,
+      always(2),
+      "2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2"
+    )
   },
-  {
-    name: "TollkeeperReplicaUnused",
+  TollkeeperReplicaUnused: {
     severity: "warning",
     expr: "tollkeeper_database_replica_available == 0",
     for: "10m",
     summary: "The read replica is unavailable or too far behind: the primary answers discovery and analytics as well.",
-    fires: { series: [[`tollkeeper_database_replica_available{${one}}`, always(0)]], labels: { instance: "a" } },
-    calm: [[`tollkeeper_database_replica_available{${one}}`, always(1)]]
+    ...onSeries(`tollkeeper_database_replica_available{${one}}`, always(0), always(1))
   },
-  {
-    name: "TollkeeperFactsStalled",
+  TollkeeperFactsStalled: {
     severity: "warning",
     expr: "tollkeeper_facts_stalled == 1",
     for: "5m",
     summary: "A consumer of the journal is stalled: analytics, the catalog or webhooks fall behind. Payments do not.",
-    fires: {
-      series: [[`tollkeeper_facts_stalled{${one}, consumer="analytics"}`, always(1)]],
-      labels: { instance: "a", consumer: "analytics" }
-    },
-    calm: [[`tollkeeper_facts_stalled{${one}, consumer="analytics"}`, always(0)]]
+    ...onSeries(`tollkeeper_facts_stalled{${one}, consumer="analytics"}`, always(1), always(0))
   },
-  {
-    name: "TollkeeperWebhooksGivenUp",
+  TollkeeperWebhooksGivenUp: {
     severity: "warning",
     expr: grew('tollkeeper_webhooks_deliveries_total{outcome="GivenUp"}', "1h"),
     for: "0m",
@@ -365,8 +312,7 @@ const surroundings: ReadonlyArray<Alert> = [
     },
     calm: [[`tollkeeper_webhooks_deliveries_total{${one}, outcome="Delivered"}`, "0+1x60"]]
   },
-  {
-    name: "TollkeeperBookkeepingFails",
+  TollkeeperBookkeepingFails: {
     severity: "warning",
     expr: `${grew("tollkeeper_analytics_failures_total", "15m")} or ${grew("tollkeeper_catalog_dropped_total", "15m")}`,
     for: "5m",
@@ -377,6 +323,35 @@ const surroundings: ReadonlyArray<Alert> = [
       [`tollkeeper_catalog_dropped_total{${one}}`, always(7)]
     ]
   }
-]
+}
 
-export const alerts: ReadonlyArray<Alert> = [...money, ...traffic, ...surroundings, ...channels]
+/** Payment channels: the payer may soon withdraw a channel's charges. */
+const channels: Alerts = {
+  TollkeeperWithdrawalUnanswered: {
+    severity: "critical",
+    expr: "tollkeeper_batch_store_withdrawals_unanswered > 0",
+    for: "5m",
+    summary: "A payer withdraws from a channel whose charges are not claimed: they are lost when its delay ends.",
+    ...onSeries('tollkeeper_batch_store_withdrawals_unanswered{instance="a"}', "1x60", "0x60")
+  },
+  TollkeeperWithdrawalLost: {
+    severity: "critical",
+    // A rise within the hour: a lost amount never comes back, and must not alert permanently.
+    expr: grew("tollkeeper_batch_store_lost_units", "1h", "instance, asset"),
+    for: "0m",
+    summary: "A payer has withdrawn charges that were not claimed in time: the seller does not receive them.",
+    ...onSeries('tollkeeper_batch_store_lost_units{instance="a", asset="C1"}', "100x60", "0x60")
+  },
+  TollkeeperReceiverUnpaid: {
+    severity: "warning",
+    expr: "tollkeeper_batch_store_unpaid_units > 0",
+    for: "15m",
+    summary: "An amount claimed for a seller cannot be paid out: it waits in the contract.",
+    // Absent, then 1.
+    ...onSeries('tollkeeper_batch_store_unpaid_units{instance="a", asset="C1"}', "_x5 1x60", "0x60")
+  }
+}
+
+export const alerts: ReadonlyArray<Alert> = Object.entries({ ...money, ...traffic, ...surroundings, ...channels }).map(
+  ([name, alert]) => ({ name, ...alert })
+)

@@ -60,7 +60,6 @@ const targetsOf = ({
   }
 }
 
-/** Characters of a title. */
 const titleMax = 72
 
 /** The first words of a metric's help, without its unit. */
@@ -165,7 +164,6 @@ const figures: ReadonlyArray<Figure> = [
   }
 ]
 
-/** Figures per line. */
 const figuresAcross = 4
 
 const figurePanel = ({ description, expr, steps, title, unit }: Figure, index: number, y: number): Panel => ({

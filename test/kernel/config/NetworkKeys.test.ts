@@ -11,7 +11,7 @@ const keys = networkKeys(
   "x402-later",
   {
     later_contract: optionalText({ doc: "Where it is." }),
-    later_limit: integer({ default: 7, min: 1, max: 9, doc: "How much of it." })
+    later_limit: integer({ default: 7, min: 1, max: 9 }, "How much of it.")
   },
   ({ later_contract }) => (later_contract === undefined ? undefined : "not reviewed yet")
 )

@@ -10,7 +10,7 @@ import { type Declaration, networkKeys } from "../../../kernel/config/NetworkKey
 import { CurrentPlugin } from "../../../kernel/contract/Contract.ts"
 
 const sample = Setting.section("sample", "For this test.", {
-  wait_ms: Setting.integer({ default: 5, min: 1, max: 9, unit: "ms", doc: "A wait." }),
+  wait_ms: Setting.integer({ default: 5, min: 1, max: 9, unit: "ms" }, "A wait."),
   budget: Setting.amount({ default: "170141183460469231731687303715884105727", doc: "A budget." })
 })
 

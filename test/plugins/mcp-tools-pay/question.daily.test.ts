@@ -39,7 +39,6 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a questi
 
 const invocation: Invocation = {
   key: "call",
-  formerKeys: [],
   ref: "v1.ref",
   versionHash: "v",
   option: {

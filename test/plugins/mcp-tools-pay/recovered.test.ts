@@ -99,7 +99,7 @@ it.effect("a call that came too late to pay gets its twin's result, behind other
     const none = { _tag: "None", made: 0, released: [] } as const
     const late = { _tag: "UnderWay", outcome: concurrent } as const
     const open = { _tag: "Open", open: {}, reservation: {} } as never
-    const invocation = { key: "call", formerKeys: [], option: {} } as unknown as Invocation
+    const invocation = { key: "call", option: {} } as unknown as Invocation
     const asked = Effect.succeed({ challenge: {}, option: {}, seller: {} })
     const shop = { ask: asked, connect: Effect.die("no seller is needed") } as unknown as Shop
     for (const states of [

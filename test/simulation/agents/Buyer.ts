@@ -39,7 +39,6 @@ export class Buyer {
     this.maxTimeoutSeconds = maxTimeoutSeconds
     this.invocation = {
       key: name,
-      formerKeys: [],
       ref: `v1.${name}`,
       versionHash: "v",
       option,

@@ -34,7 +34,6 @@ export interface RankRequest {
   readonly filters: Filters
   readonly prefers: Intent["prefers"]
   readonly snapshot: bigint
-  /** Maximum hits required. */
   readonly window: number
 }
 

@@ -30,7 +30,6 @@ interface FuseOptions {
   readonly isFitting?: boolean
 }
 
-/** The relevance of each branch's best hit. */
 export const bestsOf = (branches: ReadonlyArray<Ranked>): ReadonlyMap<SearchBranch["mode"], number> =>
   new Map(branches.map(({ hits, mode }) => [mode, Math.max(0, ...hits.map(({ relevance }) => relevance))]))
 

@@ -44,7 +44,6 @@ export interface Missed {
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
-/** Writes a batch in one statement. */
 export const writeMissed = (sql: SqlClient.SqlClient, crypto: Crypto["Service"], batch: ReadonlyArray<Missed>) => {
   const rows = batch.map(({ at, session, words }) => ({
     day: dayOf(at),

@@ -51,7 +51,6 @@ interface Waiting extends Impression {
   readonly at: number
 }
 
-/** The caller's session, for the UTC day. */
 export const sessionOfDay = (crypto: Crypto["Service"], session: string, at: number): string =>
   Hex.encode(crypto.sha256(new TextEncoder().encode(`${session} ${Math.floor(at / millisPerDay)}`))).slice(0, 16)
 

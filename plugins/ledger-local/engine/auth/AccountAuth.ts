@@ -12,7 +12,6 @@ import { compareBytes, equalBytes, type AccountEntry, type PublicKey, type ScVal
 const SIGNATURES_MAX = 20
 const MEDIUM = 2
 const AUTHENTICATION = 5
-/** A signature's fields, in order. */
 const FIELDS = ["public_key", "signature"]
 
 const sized = (value: ScVal, length: number): Uint8Array => {

@@ -68,7 +68,6 @@ export interface PointGroup<F> {
   readonly write: (point: WeierstrassPoint<F>) => Uint8Array
   /** True if the point satisfies the curve's equation, and for infinity. */
   readonly isOnCurve: (at: Coordinates<F>) => boolean
-  /** The point at coordinates that are on the curve. */
   readonly pointAt: (at: Coordinates<F>) => WeierstrassPoint<F>
   readonly isInSubgroup: (point: WeierstrassPoint<F>) => boolean
 }

@@ -6,7 +6,6 @@ import type { IField } from "@noble/curves/abstract/modular.js"
 
 export interface Permutation {
   readonly field: IField<bigint>
-  /** Elements of the state. */
   readonly size: number
   /** Rounds of either kind; the full ones are an even number. */
   readonly full: number

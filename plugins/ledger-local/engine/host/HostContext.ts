@@ -235,7 +235,6 @@ export class HostContext implements ContractHost {
     })
   }
 
-  /** The value under `key` in the current contract's instance storage. */
   instanceGet(key: ScVal): ScVal | undefined {
     return this.frame.instanceStorage.find((entry) => compareScVal(entry.key, key) === 0)?.val
   }

@@ -51,7 +51,6 @@ export interface HostInput {
   readonly closeTime: bigint
   /** SHA-256 of the network passphrase. */
   readonly networkId: Uint8Array
-  /** Source of the operation. */
   readonly source: PublicKey
   readonly hostFunction: HostFunction
   readonly auth: ReadonlyArray<SorobanAuthorizationEntry>
@@ -80,7 +79,6 @@ export interface AuthCheck {
   readonly delegates: Array<Delegate>
 }
 
-/** One contract call in progress. */
 export interface Frame {
   readonly contractId: Uint8Array
   readonly fn: string
@@ -113,7 +111,6 @@ export interface AccountAuthHost {
   readonly countSignature: () => void
 }
 
-/** Authorization functions that contracts call. */
 export interface Authorization {
   /** Requires `address` to have authorized the current frame's call with `args`. */
   readonly require: (address: ScAddress, args: ReadonlyArray<ScVal>) => void
@@ -155,7 +152,6 @@ export interface ContractHost {
   readonly instancePut: (key: ScVal, val: ScVal | undefined) => void
 }
 
-/** A contract's code. */
 export interface ContractModule {
   readonly wasmHash: Uint8Array
   readonly code: Uint8Array

@@ -79,7 +79,6 @@ export class InstructionMeter {
     this.spend(costOf(cost, size))
   }
 
-  /** Charges one cost `times` times; returns the sum. */
   chargeEach(cost: CpuCost, times: number, size = 0): number {
     const instructions = times * costOf(cost, size)
     this.spend(instructions)

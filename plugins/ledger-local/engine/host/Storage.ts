@@ -255,7 +255,6 @@ export class Storage {
     )
   }
 
-  /** The greatest live-until of any entry. */
   get maxLiveUntil(): number {
     return this.#ledgerSeq + this.#settings.ttl.maxEntryLedgers - 1
   }

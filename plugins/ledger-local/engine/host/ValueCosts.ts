@@ -18,7 +18,6 @@ const ADDRESS_BYTES = 48
 /** Pieces of XDR that the price of `serialize_to_bytes` already includes. */
 const PIECES_PRICED = 2
 
-/** The sum over all items. */
 export const sumOf = <A>(items: ReadonlyArray<A>, of: (item: A) => number): number =>
   items.reduce((total, item) => total + of(item), 0)
 
@@ -98,7 +97,6 @@ export class ValueCosts {
     return this.allocated(bytes) + this.copied(bytes)
   }
 
-  /** A new list with its head. */
   newList(bytes: number): number {
     const { memAlloc, memCpy } = this.#costs
     return costOf(memCpy, LIST_BYTES) + costOf(memAlloc, bytes) + costOf(memCpy, bytes)

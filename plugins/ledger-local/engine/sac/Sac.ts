@@ -80,158 +80,122 @@ const readDestination = (value: ScVal): { readonly to: ScAddress; readonly muxed
 
 type SacFunction = (call: Call) => ScVal
 
-const functions: Readonly<Record<string, readonly [arity: number, run: SacFunction]>> = {
-  transfer: [
-    3,
-    (call) => {
-      const from = readAddress(call.args[0]!)
-      const { to, muxedId } = readDestination(call.args[1]!)
-      const amount = amountOf(call.args[2]!)
-      if (muxedId !== undefined) call.host.meter.spend(Price.muxedDestination)
-      authorize(call, from)
-      call.balances.spend(from, amount)
-      call.balances.receive(to, amount)
-      events.transfer(call.host, call.sac, from, to, muxedId, amount)
-      return VOID
-    }
-  ],
-  transfer_from: [
-    4,
-    (call) => {
-      const spender = readAddress(call.args[0]!)
-      const from = readAddress(call.args[1]!)
-      const to = readAddress(call.args[2]!)
-      const amount = amountOf(call.args[3]!)
-      authorize(call, spender)
-      spendAllowance(call.host, from, spender, amount)
-      call.balances.spend(from, amount)
-      call.balances.receive(to, amount)
-      events.transfer(call.host, call.sac, from, to, undefined, amount)
-      return VOID
-    }
-  ],
-  approve: [
-    4,
-    (call) => {
-      const from = readAddress(call.args[0]!)
-      const spender = readAddress(call.args[1]!)
-      const liveUntil = readU32(call.args[3]!)
-      const amount = amountOf(call.args[2]!)
-      authorize(call, from)
-      writeAllowance(call.host, from, spender, amount, liveUntil)
-      events.approve(call.host, call.sac, from, spender, amount, liveUntil)
-      return VOID
-    }
-  ],
-  allowance: [
-    2,
-    (call) => {
-      const from = readAddress(call.args[0]!)
-      const spender = readAddress(call.args[1]!)
-      extendInstance(call)
-      return i128(allowanceOf(call.host, from, spender))
-    }
-  ],
-  balance: [
-    1,
-    (call) => {
-      const address = readAddress(call.args[0]!)
-      extendInstance(call)
-      return i128(call.balances.read(address))
-    }
-  ],
-  authorized: [
-    1,
-    (call) => {
-      const address = readAddress(call.args[0]!)
-      extendInstance(call)
-      return bool(call.balances.isAuthorized(address))
-    }
-  ],
-  burn: [
-    2,
-    (call) => {
-      const from = readAddress(call.args[0]!)
-      const amount = amountOf(call.args[1]!)
-      notNative(call)
-      notIssuer(call, from)
-      authorize(call, from)
-      call.balances.spend(from, amount)
-      events.burn(call.host, call.sac, from, amount)
-      return VOID
-    }
-  ],
-  burn_from: [
-    3,
-    (call) => {
-      const spender = readAddress(call.args[0]!)
-      const from = readAddress(call.args[1]!)
-      const amount = amountOf(call.args[2]!)
-      notNative(call)
-      notIssuer(call, from)
-      authorize(call, spender)
-      spendAllowance(call.host, from, spender, amount)
-      call.balances.spend(from, amount)
-      events.burn(call.host, call.sac, from, amount)
-      return VOID
-    }
-  ],
-  clawback: [
-    2,
-    (call) => {
-      const from = readAddress(call.args[0]!)
-      const amount = amountOf(call.args[1]!)
-      call.balances.checkClawback(from)
-      notIssuer(call, from)
-      authorize(call, adminOf(call))
-      call.balances.spendUnchecked(from, amount)
-      events.clawback(call.host, call.sac, from, amount)
-      return VOID
-    }
-  ],
-  mint: [
-    2,
-    (call) => {
-      const to = readAddress(call.args[0]!)
-      const amount = amountOf(call.args[1]!)
-      notIssuer(call, to)
-      authorize(call, adminOf(call))
-      call.balances.receive(to, amount)
-      events.mint(call.host, call.sac, to, undefined, amount)
-      return VOID
-    }
-  ],
-  set_authorized: [
-    2,
-    (call) => {
-      const address = readAddress(call.args[0]!)
-      const isAuthorized = readBool(call.args[1]!)
-      authorize(call, adminOf(call))
-      call.balances.setAuthorized(address, isAuthorized)
-      events.setAuthorized(call.host, call.sac, address, isAuthorized)
-      return VOID
-    }
-  ],
-  set_admin: [
-    1,
-    (call) => {
-      const admin = readAddress(call.args[0]!)
-      const previous = adminOf(call)
-      authorize(call, previous)
-      call.host.instancePut(ADMIN_KEY, addressVal(admin))
-      events.setAdmin(call.host, call.sac, previous, admin)
-      return VOID
-    }
-  ],
-  trust: [
-    1,
-    (call) => {
-      const address = readAddress(call.args[0]!)
-      extendInstance(call)
-      createTrustLine(call.host, call.sac, address, call.args)
-      return VOID
-    }
-  ],
+type Taking = readonly [arity: number, run: SacFunction]
+const taking = (arity: number, run: SacFunction): Taking => [arity, run]
+
+const functions: Readonly<Record<string, Taking>> = {
+  transfer: taking(3, (call) => {
+    const from = readAddress(call.args[0]!)
+    const { to, muxedId } = readDestination(call.args[1]!)
+    const amount = amountOf(call.args[2]!)
+    if (muxedId !== undefined) call.host.meter.spend(Price.muxedDestination)
+    authorize(call, from)
+    call.balances.spend(from, amount)
+    call.balances.receive(to, amount)
+    events.transfer(call.host, call.sac, from, to, muxedId, amount)
+    return VOID
+  }),
+  transfer_from: taking(4, (call) => {
+    const spender = readAddress(call.args[0]!)
+    const from = readAddress(call.args[1]!)
+    const to = readAddress(call.args[2]!)
+    const amount = amountOf(call.args[3]!)
+    authorize(call, spender)
+    spendAllowance(call.host, from, spender, amount)
+    call.balances.spend(from, amount)
+    call.balances.receive(to, amount)
+    events.transfer(call.host, call.sac, from, to, undefined, amount)
+    return VOID
+  }),
+  approve: taking(4, (call) => {
+    const from = readAddress(call.args[0]!)
+    const spender = readAddress(call.args[1]!)
+    const liveUntil = readU32(call.args[3]!)
+    const amount = amountOf(call.args[2]!)
+    authorize(call, from)
+    writeAllowance(call.host, from, spender, amount, liveUntil)
+    events.approve(call.host, call.sac, from, spender, amount, liveUntil)
+    return VOID
+  }),
+  allowance: taking(2, (call) => {
+    const from = readAddress(call.args[0]!)
+    const spender = readAddress(call.args[1]!)
+    extendInstance(call)
+    return i128(allowanceOf(call.host, from, spender))
+  }),
+  balance: taking(1, (call) => {
+    const address = readAddress(call.args[0]!)
+    extendInstance(call)
+    return i128(call.balances.read(address))
+  }),
+  authorized: taking(1, (call) => {
+    const address = readAddress(call.args[0]!)
+    extendInstance(call)
+    return bool(call.balances.isAuthorized(address))
+  }),
+  burn: taking(2, (call) => {
+    const from = readAddress(call.args[0]!)
+    const amount = amountOf(call.args[1]!)
+    notNative(call)
+    notIssuer(call, from)
+    authorize(call, from)
+    call.balances.spend(from, amount)
+    events.burn(call.host, call.sac, from, amount)
+    return VOID
+  }),
+  burn_from: taking(3, (call) => {
+    const spender = readAddress(call.args[0]!)
+    const from = readAddress(call.args[1]!)
+    const amount = amountOf(call.args[2]!)
+    notNative(call)
+    notIssuer(call, from)
+    authorize(call, spender)
+    spendAllowance(call.host, from, spender, amount)
+    call.balances.spend(from, amount)
+    events.burn(call.host, call.sac, from, amount)
+    return VOID
+  }),
+  clawback: taking(2, (call) => {
+    const from = readAddress(call.args[0]!)
+    const amount = amountOf(call.args[1]!)
+    call.balances.checkClawback(from)
+    notIssuer(call, from)
+    authorize(call, adminOf(call))
+    call.balances.spendUnchecked(from, amount)
+    events.clawback(call.host, call.sac, from, amount)
+    return VOID
+  }),
+  mint: taking(2, (call) => {
+    const to = readAddress(call.args[0]!)
+    const amount = amountOf(call.args[1]!)
+    notIssuer(call, to)
+    authorize(call, adminOf(call))
+    call.balances.receive(to, amount)
+    events.mint(call.host, call.sac, to, undefined, amount)
+    return VOID
+  }),
+  set_authorized: taking(2, (call) => {
+    const address = readAddress(call.args[0]!)
+    const isAuthorized = readBool(call.args[1]!)
+    authorize(call, adminOf(call))
+    call.balances.setAuthorized(address, isAuthorized)
+    events.setAuthorized(call.host, call.sac, address, isAuthorized)
+    return VOID
+  }),
+  set_admin: taking(1, (call) => {
+    const admin = readAddress(call.args[0]!)
+    const previous = adminOf(call)
+    authorize(call, previous)
+    call.host.instancePut(ADMIN_KEY, addressVal(admin))
+    events.setAdmin(call.host, call.sac, previous, admin)
+    return VOID
+  }),
+  trust: taking(1, (call) => {
+    const address = readAddress(call.args[0]!)
+    extendInstance(call)
+    createTrustLine(call.host, call.sac, address, call.args)
+    return VOID
+  }),
   admin: [0, (call) => addressVal(adminOf(call))],
   decimals: [0, () => u32(SAC_DECIMALS)],
   name: [0, (call) => call.sac.name],

@@ -72,7 +72,6 @@ export const writeAllowance = (
   }
 }
 
-/** Takes `amount` out of the allowance. */
 export const spendAllowance = (host: ContractHost, from: ScAddress, spender: ScAddress, amount: bigint): void => {
   const allowed = allowanceOf(host, from, spender)
   if (allowed < amount) {

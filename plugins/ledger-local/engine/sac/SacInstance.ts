@@ -73,7 +73,6 @@ export const issuerOf = (asset: Asset): PublicKey | undefined =>
       ? asset.alphaNum12.issuer
       : undefined
 
-/** Reads the instance storage of an asset contract. */
 export const readSacInstance = (storage: ReadonlyArray<ScMapEntry>): SacInstance => {
   const known = cache.get(storage)
   if (known !== undefined) return known

@@ -62,7 +62,6 @@ export const nonRefundableFeeStroops = (
   )
 }
 
-/** The refundable fee for `bytes` of contract events and return value. */
 export const eventsFeeStroops = (settings: NetworkSettings, bytes: number): bigint =>
   per(BigInt(bytes), settings.fees.events1KbStroops, KB)
 

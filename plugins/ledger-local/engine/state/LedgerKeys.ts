@@ -17,7 +17,6 @@ import {
   type TrustLineAsset
 } from "../xdr/Xdr.ts"
 
-/** The key of an entry in a `Store`. */
 export type KeyString = string
 
 export const Durability = { temporary: 0, persistent: 1 } as const
@@ -115,7 +114,6 @@ export const ttlHash = (crypto: Sha256, key: KeyString): Uint8Array => crypto.sh
 /** The key string of the TTL entry that guards `key`. */
 export const ttlKeyString = (crypto: Sha256, key: KeyString): KeyString => TTL_PREFIX + latin1(ttlHash(crypto, key))
 
-/** A TTL entry for the key hash `keyHash`. */
 export const ttlEntry = (
   keyHash: Uint8Array,
   liveUntilLedgerSeq: number,
@@ -126,7 +124,6 @@ export const ttlEntry = (
   ext: { v: 0 }
 })
 
-/** The key under which an entry is kept. */
 export const keyOfEntry = (entry: LedgerEntry): LedgerKey => {
   const data = entry.data
   switch (data.type) {

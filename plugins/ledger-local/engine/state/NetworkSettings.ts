@@ -141,7 +141,6 @@ export const testnet: NetworkSettings = {
 const PARSE_INSTRUCTIONS = 23
 
 type Setting<Id extends ConfigSettingEntry["configSettingID"]> = Extract<ConfigSettingEntry, { configSettingID: Id }>
-/** Applies a configuration entry. */
 type Reader<Id extends ConfigSettingEntry["configSettingID"]> = (
   settings: NetworkSettings,
   entry: Setting<Id>

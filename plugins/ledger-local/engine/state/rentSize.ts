@@ -9,7 +9,6 @@ import { codec, type LedgerEntry } from "../xdr/Xdr.ts"
 
 const sizes = new WeakMap<LedgerEntry, number>()
 
-/** Bytes of the entry's XDR. */
 export const entrySizeBytes = (entry: LedgerEntry): number => {
   const cachedSize = sizes.get(entry)
   if (cachedSize !== undefined) return cachedSize

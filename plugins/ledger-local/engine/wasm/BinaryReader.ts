@@ -2,7 +2,6 @@
 // module's own length, and anything that does not fit is a `Malformed`, which callers turn into the host's refusal of
 // the module.
 export class Malformed extends Error {
-  /** The host's code for it. */
   readonly code: "InvalidAction" | "InvalidInput"
 
   constructor(message: string, code: "InvalidAction" | "InvalidInput" = "InvalidAction") {
@@ -67,7 +66,6 @@ export class BinaryReader {
   }
 }
 
-/** Unsigned LEB128. */
 export const leb = (value: number): Array<number> => {
   const out: Array<number> = []
   let rest = value

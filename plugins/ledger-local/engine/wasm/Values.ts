@@ -46,7 +46,6 @@ export const Tag = {
   executableTagObject: 79
 } as const
 
-/** True for a word that names an object of the host. */
 export const isObjectWord = (word: bigint): boolean => Number(BigInt.asUintN(8, word)) >= Tag.u64Object
 
 const VOID_WORD = 2n

@@ -65,7 +65,6 @@ export class Vm {
     this.chargeEach(name, 1, size)
   }
 
-  /** Charges one cost `times` times. */
   chargeEach(name: CpuCostName, times: number, size = 0): void {
     const instructions = this.host.meter.chargeEach(this.host.meter.costs[name], times, size)
     this.payWork(instructions >> WORK_SHIFT)
@@ -120,7 +119,6 @@ export class Vm {
     this.host.meter.takeMemory((this.#memory?.buffer.byteLength ?? 0) - this.#paid)
   }
 
-  /** Releases the memory of a contract that has ended. */
   release(): void {
     this.host.meter.holdMemory(-this.#held)
     this.#held = 0
@@ -171,7 +169,6 @@ export class Vm {
     )
   }
 
-  /** A u32 value's number. */
   u32(word: bigint): number {
     const bits = BigInt.asUintN(64, word)
     if (Number(bits & 0xffn) !== Tag.u32) throw HostError.of("Value", "UnexpectedType", "value is not a u32")

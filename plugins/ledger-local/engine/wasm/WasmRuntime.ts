@@ -205,7 +205,6 @@ const unreachable: WasmFunction = () => {
   throw new Error("no contract runs while its code is checked")
 }
 
-/** The functions a module imports, each as `make` gives it. */
 const importObject = ({ imports }: PreparedModule, make: (id: string) => WasmFunction): WebAssembly.Imports => {
   const object: Record<string, Record<string, WasmFunction>> = {}
   for (const { module, name } of imports) (object[module] ??= {})[name] = make(`${module}.${name}`)

@@ -140,7 +140,6 @@ export const readMembers = <F>(vm: Vm, curve: Readable<F>, word: bigint): Array<
   return items.map((item) => readMember(vm, curve, item))
 }
 
-/** The bytes of a point given by its affine coordinates. */
 export const writeAffine = <F>(vm: Vm, { group, encode }: ChargedGroup<F>, point: WeierstrassPoint<F>): ScVal => {
   vm.chargeEach(encode, 2 * group.elements.units)
   vm.chargeCopied(2 * group.elements.bytes)

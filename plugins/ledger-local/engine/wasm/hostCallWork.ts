@@ -49,7 +49,6 @@ const dear: Readonly<Record<string, number>> = {
 /** Units of one call of `name`, such as `c.0`. */
 export const hostCallWork = (name: string): number => dear[name] ?? OTHER
 
-/** Units of a contract's own instance. */
 export const INSTANCE_WORK = 50_000
 /** Units per byte of code that is validated and compiled. */
 export const COMPILE_WORK = 16

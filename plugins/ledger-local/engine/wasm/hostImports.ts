@@ -5,7 +5,6 @@ import { Malformed } from "./BinaryReader.ts"
 
 interface Signature {
   readonly parameters: number
-  /** The first protocol that has it. */
   readonly since: number
 }
 
@@ -40,7 +39,6 @@ const signatures: ReadonlyMap<string, Signature> = new Map(
   )
 )
 
-/** One imported function of a module: its name, and its type as the module declares it. */
 export interface Import {
   readonly module: string
   readonly name: string

@@ -18,7 +18,6 @@ const PAGE_SHIFT = 11
 
 /** The globals added behind the module's own. */
 interface Tank {
-  /** Fuel that is left. */
   readonly fuel: number
   /** How often the memory may still be asked to grow; that costs the engine more than the network takes for it. */
   readonly grows: number
@@ -159,7 +158,6 @@ interface Locals {
   readonly bytes: Uint8Array
 }
 
-/** The declarations of local variables. */
 const readLocals = (reader: BinaryReader): Locals => {
   const groups = reader.u32()
   const from = reader.at

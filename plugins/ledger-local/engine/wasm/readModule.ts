@@ -5,7 +5,6 @@ import { BinaryReader, Malformed } from "./BinaryReader.ts"
 import type { Import } from "./hostImports.ts"
 import { Op, ValueType } from "./opcodes.ts"
 
-/** Sections by their number. */
 export const SectionId = {
   custom: 0,
   type: 1,
@@ -58,7 +57,6 @@ export interface CostInputs {
 
 export interface ModuleParts {
   readonly bytes: Uint8Array
-  /** Content of the sections, by number. */
   readonly sections: ReadonlyMap<number, Uint8Array>
   /** Protocol the contract was built for, and the number of that protocol's release before it was final. */
   readonly environmentProtocol: number

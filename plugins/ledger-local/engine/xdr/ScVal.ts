@@ -86,7 +86,6 @@ export const readAddress = (value: ScVal): ScAddress => {
 export const symbolText = (value: ScVal | undefined): string | undefined =>
   value?.type === ScType.symbol ? textOf(value.sym) : undefined
 
-/** The field of a struct map by its symbol, or undefined. */
 export const field = (map: ReadonlyArray<ScMapEntry>, name: string): ScVal | undefined =>
   map.find((entry) => symbolText(entry.key) === name)?.val
 

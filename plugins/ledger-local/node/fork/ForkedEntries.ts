@@ -67,7 +67,6 @@ const fetchedOf = (text: string): FetchedEntry | undefined => {
 
 const fileIn = (folder: string) => Effect.map(Path.Path, (path) => path.join(folder, FILE))
 
-/** True when the folder keeps a fork. */
 export const keepsFork = Effect.fnUntraced(function* (folder: string) {
   const files = yield* FileSystem.FileSystem
   return yield* files.exists(yield* fileIn(folder))
@@ -94,7 +93,6 @@ const note = (crypto: EngineCrypto, root: Store, { entry, key, ttl }: FetchedEnt
 interface OpenFork {
   readonly origin: Origin
   readonly fetched: ReadonlyArray<FetchedEntry>
-  /** Stores the fetched entries. */
   readonly keep: (fetched: ReadonlyArray<FetchedEntry>) => Effect.Effect<void>
 }
 

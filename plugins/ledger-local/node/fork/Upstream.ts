@@ -75,7 +75,6 @@ const post = Effect.fnUntraced(function* (call: Omit<HttpCall, "timeoutMillis">)
 export class Upstream extends Context.Service<
   Upstream,
   {
-    /** Sends one request and decodes its response. */
     readonly ask: <A>(method: string, params: object, answer: Schema.Codec<A, any>) => Effect.Effect<A, UpstreamFailed>
   }
 >()("tollkeeper/ledger-local/Upstream") {

@@ -65,7 +65,6 @@ export const inheritedOf = (crypto: EngineCrypto, origin: Origin) => {
   return { previousHash: crypto.sha256(fromBase64(origin.header)!), feePoolStroops: feePool, lastOfferId: idPool }
 }
 
-/** The network's own settings in that ledger. */
 export const settingsOf = (origin: Origin): NetworkSettings => {
   const header = headerOf(origin)
   const entries = origin.settings.flatMap((text): ReadonlyArray<ConfigSettingEntry> => {

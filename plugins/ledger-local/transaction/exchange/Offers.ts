@@ -57,7 +57,6 @@ export const bookOf = (context: ApplyContext, selling: Asset, buying: Asset): Re
   return offers.sort(betterFirst)
 }
 
-/** The offers of an account that sell or buy the asset. */
 export const offersAbout = (context: ApplyContext, seller: PublicKey, asset: Asset): ReadonlyArray<OfferEntry> => {
   const offers: Array<OfferEntry> = []
   for (const entry of allOffers(context)) {
@@ -76,7 +75,6 @@ const promise = (context: ApplyContext, offer: OfferEntry, sign: 1n | -1n): void
   if (!done) throw new Error("an offer's liabilities do not fit its owner's holdings")
 }
 
-/** Adds the offer's liabilities. */
 export const acquire = (context: ApplyContext, offer: OfferEntry): void => promise(context, offer, 1n)
 
 /** The promise is taken back. */

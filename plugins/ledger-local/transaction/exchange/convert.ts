@@ -26,7 +26,6 @@ interface Trade {
   readonly rounding: Rounding
   /** Offers that may still be taken. */
   readonly offersMax: number
-  /** True for an offer that is too expensive. */
   readonly isTooDear: (offer: OfferEntry) => boolean
 }
 

@@ -21,7 +21,6 @@ const Code = {
 } as const
 const result = (code: number) => inner(OperationType.revokeSponsorship, code)
 
-/** The subject of the revocation. */
 const Subject = { entry: 0, signer: 1 } as const
 
 const isKeyValid = (key: LedgerKey): boolean => {
