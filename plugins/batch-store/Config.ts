@@ -34,7 +34,9 @@ const batchStore = section(
       default: 20_000,
       min: 1,
       max: 10_000_000,
-      doc: "Channels of one key that are kept, about 2 KB each; beyond them a new channel is refused."
+      doc:
+        "Channels of one key that are kept, about 2 KB each; beyond them a new channel replaces some with nothing to " +
+        "claim, or is refused."
     }),
     charges_per_key_max: integer({
       default: 1_000_000,

@@ -37,7 +37,8 @@ export class Records {
         await world.sleep(world.random.int(0, 30))
         const current = this.records.get(id)
         const next = update(current)
-        if (next !== undefined) this.records.set(id, next)
+        if (next === undefined) this.records.delete(id)
+        else this.records.set(id, next)
         return { channel: next, status: next === current ? "unchanged" : "updated" }
       }
     }
