@@ -74,13 +74,17 @@ export const limitsSection = section("limits", "Bounds of the payment path.", {
     default: 50,
     min: 0,
     max: 100_000,
-    doc: "Verify requests per principal and second, with bursts of twice that; 0 means no limit."
+    doc:
+      "Verify requests per principal and second, with bursts of twice that; 0 means no limit. A list of channels' " +
+      "claims counts as a request for each eight."
   }),
   settle_per_second: integer({
     default: 20,
     min: 0,
     max: 100_000,
-    doc: "Settle requests per principal and second, with bursts of twice that; 0 means no limit."
+    doc:
+      "Settle requests per principal and second, with bursts of twice that; 0 means no limit. A list of channels' " +
+      "claims counts as a request for each eight."
   })
 })
 
