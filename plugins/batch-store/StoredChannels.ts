@@ -249,25 +249,33 @@ const makeParts = (sql: SqlClient.SqlClient): Parts => {
 }
 
 /** Channels deleted at one time to make room for new ones. */
-const roomMax = 8
+const roomMax = 2
 
 /**
- * Deletes some channels of a principal that have nothing to claim, those without a balance first: a buyer can create
- * one with the voucher of a deposit that it never sends. Everything in such a record is on the ledger too. Returns
- * false without such channels.
+ * Why no channel was stored; null if there is room. Of too many, it deletes some with nothing to claim, those without a
+ * balance first: an unsent deposit creates one. The ledger shows everything that such a record has.
  */
-const makeMakeRoom = (sql: SqlClient.SqlClient) => (principal: string) =>
-  Effect.map(
-    sql`delete from batch_store_channels c using (select network, channel_id from batch_store_channels
-        where principal = ${principal} and charged <= total_claimed and claim is null and refund_amount is null
-          and (pending_until is null or pending_until < clock_timestamp())
-        order by balance > 0, requested_at limit ${roomMax} for update skip locked) idle
-      where c.principal = ${principal} and c.network = idle.network and c.channel_id = idle.channel_id returning 1`,
-    ({ length }) => length > 0
-  )
+const makeMakeRoom =
+  (sql: SqlClient.SqlClient, { isFull, wasCharged }: Parts) =>
+  (place: Place, { payment, voucher }: Reserve, { channelsMax }: ReserveOptions) =>
+    Effect.map(
+      sql<{ readonly status: "charged" | "full" | null }>`with why as (select
+          ${wasCharged(place, voucher.channelId, payment)} as charged,
+          ${isFull(place.principal, channelsMax)} as crowded),
+        deleted as (delete from batch_store_channels c using (select network, channel_id from batch_store_channels, why
+            where principal = ${place.principal} and crowded and not why.charged
+              and batch_store_channels.charged <= total_claimed and claim is null and refund_amount is null
+              and (pending_until is null or pending_until < clock_timestamp())
+            order by balance > 0, requested_at limit ${roomMax} for update of batch_store_channels skip locked) idle
+          where c.principal = ${place.principal} and c.network = idle.network and c.channel_id = idle.channel_id
+          returning 1)
+        select case when charged then 'charged' when crowded and not exists (select from deleted) then 'full' end
+          as status from why`,
+      ([row]) => row!.status
+    )
 
 const makeReserve = (sql: SqlClient.SqlClient, parts: Parts) => {
-  const makeRoom = makeMakeRoom(sql)
+  const makeRoom = makeMakeRoom(sql, parts)
   const { columns, heldAt, isCurrent, isFull, of, read, stateOf, wasCharged } = parts
   const reserve = Effect.fnUntraced(function* (
     place: Place,
@@ -319,17 +327,16 @@ const makeReserve = (sql: SqlClient.SqlClient, parts: Parts) => {
     const found = yield* read(place, channelId, payment)
     if (found === undefined && (isBelowClaimed || !isCovered)) return { status: "stale", channel: undefined }
     if (found === undefined) {
-      const [full] = yield* sql`select 1 where ${isFull(place.principal, options.channelsMax)}`
-      if (full !== undefined && !(yield* makeRoom(place.principal))) return { status: "full", channel: undefined }
+      const status = yield* makeRoom(place, asked, options)
+      if (status !== null) return { status, channel: undefined }
       // Deleted in between, or there is room now: the request may come again.
       return yield* reserve(place, asked, options)
     }
     const { channel, isCharged } = found
     if (isCharged) return { status: "charged", channel }
     const known = larger(BigInt(channel.chargedCumulativeAmount), BigInt(ledger.totalClaimed))
-    const held = state?.balance ?? channel.balance
-    const isBase = known === base || (base > BigInt(channel.signedMaxClaimable) && base <= BigInt(held))
-    return { status: isBase ? "busy" : "stale", channel }
+    const isRaised = base > BigInt(channel.signedMaxClaimable) && base <= BigInt(state?.balance ?? channel.balance)
+    return { status: known === base || isRaised ? "busy" : "stale", channel }
   })
   return reserve
 }

@@ -268,14 +268,14 @@ for (const kind of databaseKinds) {
         Effect.gen(function* () {
           const channels = yield* StoredChannels
           const place = { principal: "key:crowded", network }
-          const few = { ...options, channelsMax: 10 }
+          const few = { ...options, channelsMax: 4 }
           const reserve = (id: string, balance = "0") =>
             channels.reserve(place, { ...asked(id, "one", 100n), state: { ...state, balance } }, few)
           const [paid, opened] = [newId(), newId()]
           yield* reserve(paid, "1000")
           yield* channels.charge(place, { payment: payment("one"), channelId: paid, amount: "100" })
           // A stranger's deposits that are never sent, after those of two buyers.
-          const unsent = Array.from({ length: 8 }, newId)
+          const unsent = [newId(), newId()]
           for (const id of [opened, ...unsent]) {
             yield* reserve(id, id === opened ? "1000" : "0")
             yield* channels.release(place, id, payment("one"))
@@ -287,6 +287,20 @@ for (const kind of databaseKinds) {
           const all = { ...few, channelsMax: 2 }
           expect((yield* channels.reserve(place, asked(newId(), "one", 100n), all)).status).toBe("full")
           expect((yield* channels.list(place, "")).map(({ channelId }) => channelId)).toEqual([paid, next])
+        })
+      )
+
+      it.effect("answers a charged request whose channel was deleted, and stores nothing", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const place = { principal: "key:repeating", network }
+          const few = { ...options, channelsMax: 1 }
+          const id = newId()
+          yield* pay(place, id, "paid", 100n)
+          yield* channels.sync(place, id, { ...state, totalClaimed: "100" }, undefined)
+          expect((yield* channels.reserve(place, asked(newId(), "new", 100n), few)).status).toBe("reserved")
+          const { state: _, ...repeated } = asked(id, "paid", 100n)
+          expect(yield* channels.reserve(place, repeated, few)).toEqual({ status: "charged", channel: undefined })
         })
       )
 
