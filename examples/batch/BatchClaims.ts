@@ -9,8 +9,8 @@ import type { BatchStellarServer } from "./BatchStellarServer.ts"
 import { stateIn } from "./BatchStellarServer.ts"
 import type { Channel } from "./channels.ts"
 import type { WireClaim } from "./vouchers.ts"
-import { supportedKind } from "./remoteChannels.ts"
-import { claimOf, exportSeconds, writeWatchFile } from "./watchFile.ts"
+import { signForWatch, supportedKind } from "./remoteChannels.ts"
+import { claimOf, exportSeconds, type SignedClaim as WatchedClaim, writeWatchFile } from "./watchFile.ts"
 
 export interface BatchClaimsOptions {
   readonly server: BatchStellarServer
@@ -101,13 +101,16 @@ export class BatchClaims {
     const due = (await server.channels.list()).filter(
       (one) => one.channelConfig.token === token && BigInt(one.chargedCumulativeAmount) > BigInt(one.totalClaimed)
     )
+    const sign = server.authorizer.signClaims
+    if (sign === undefined) throw new Error("another holds the authorizer's key and exports")
     const claims = due.map((channel) => {
       const claim = claimOf(channel)
-      const claimAuthorizerSignature = server.authorizer.signClaims?.(network, contract, [claim], expiresAt)
-      if (claimAuthorizerSignature === undefined) throw new Error("another holds the authorizer's key and exports")
-      return { ...claim, expiresAt, claimAuthorizerSignature }
+      return { ...claim, expiresAt, claimAuthorizerSignature: sign(network, contract, [claim], expiresAt) }
     })
-    return writeWatchFile(network, contract, claims)
+    // Without the key here, the facilitator signs as it signs the seller's claims.
+    const isSigned = claims.every((claim): claim is WatchedClaim => claim.claimAuthorizerSignature !== undefined)
+    const signed = isSigned ? claims : await signForWatch(this.#options, due.map(claimOf))
+    return writeWatchFile(network, contract, signed)
   }
 
   /** The signed claim of a batch. Reuses the earlier signature while its outcome is unknown and it has not expired. */

@@ -208,8 +208,11 @@ export class BatchStellarServer {
 
   /** Verifies a voucher without the facilitator while the channel's state is known. */
   async #beforeVerify({ paymentPayload, requirements }: any): Promise<any> {
-    const { channelConfig, type, voucher } = paymentPayload.payload
+    const { channelConfig, claims, refundNonce, type, voucher } = paymentPayload.payload
     if (!isOfScheme(paymentPayload.payload)) return
+    // The facilitator checks such a refund as the seller's own, and returns no state of the channel.
+    if (claims !== undefined || refundNonce !== undefined)
+      return this.#abort(requirements, "refund_payload", "claims and refundNonce are the seller's to add")
     try {
       const id = channelIdIn(requirements.network, contractOf(requirements), channelConfig)
       if (id !== voucher.channelId) return this.#abort(requirements, "channel_id_mismatch", "another channel's id")
@@ -217,8 +220,7 @@ export class BatchStellarServer {
       const price = type === "refund" ? "0" : requirements.amount
       const implied = impliedBase(voucher.maxClaimableAmount, price)
       const base = channel?.chargedCumulativeAmount ?? implied
-      // A restored record may be behind the claimed amount. The facilitator reports that amount; the reservation
-      // decides.
+      // A restored record may be behind: the facilitator reads the ledger, and the reservation decides.
       if (BigInt(implied) > BigInt(base)) return
       if (BigInt(voucher.maxClaimableAmount) !== BigInt(base) + BigInt(price)) {
         if (channel !== undefined) this.#stale.set(paymentPayload, channel)
@@ -286,8 +288,7 @@ export class BatchStellarServer {
     const request = this.#requests.get(paymentPayload)
     if (request === undefined) return this.#abort(requirements, "missing_channel", "the request has no reservation")
     if (type !== "voucher") return
-    const { pendingId } = request
-    const { amount } = requirements
+    const [{ pendingId }, { amount }] = [request, requirements]
     // The server ignores a hook that throws, and would settle the voucher without a charge.
     const charged = await this.channels
       .charge({ channelId: voucher.channelId, pendingId, amount, voucher })
@@ -317,8 +318,7 @@ export class BatchStellarServer {
     const request = this.#requests.get(paymentPayload)
     if (request === undefined) throw new Error(this.#word(requirements, "channel_busy"))
     const { channel, pendingId } = request
-    const { channelId } = channel
-    const held = await this.channels.holdRefund({ channelId, pendingId, voucher, amount })
+    const held = await this.channels.holdRefund({ channelId: channel.channelId, pendingId, voucher, amount })
     const { network } = requirements
     const refund = await this.authorizer.refund({ network, contract: contractOf(requirements), channel, voucher, held })
     const { amount: refunded, ...rest } = refund

@@ -185,9 +185,17 @@ const isHeld = ({ balance, pendingRefund }: Channel, { price, voucher }: Reserva
 
 export const largest = (...amounts: ReadonlyArray<bigint>): bigint => amounts.reduce((a, b) => (a > b ? a : b))
 
+/**
+ * Whether the channel's balance covers a voucher's base. A deposit in the same request does not count, because it may
+ * never be sent, and the contract refuses a claim above the balance.
+ */
+const isCovered = ({ price, voucher }: Reservation, balance: string): boolean =>
+  BigInt(impliedBase(voucher.maxClaimableAmount, price)) <= BigInt(balance)
+
 /** Whether a voucher's base is above the newest recorded voucher: the record is then older than the voucher. */
-const isOld = ({ signedMaxClaimable }: Channel, { price, voucher }: Reservation): boolean =>
-  BigInt(voucher.maxClaimableAmount) - BigInt(price) > BigInt(signedMaxClaimable)
+const isOld = ({ balance, signedMaxClaimable }: Channel, reservation: Reservation): boolean =>
+  BigInt(reservation.voucher.maxClaimableAmount) - BigInt(reservation.price) > BigInt(signedMaxClaimable) &&
+  isCovered(reservation, reservation.state?.balance ?? balance)
 
 /**
  * The record before a request. The claimed amount was charged, even if a lost or restored record shows less. A verified
@@ -216,17 +224,21 @@ const withClaimed = (channel: Channel, state: LedgerState): Channel =>
   BigInt(state.totalClaimed) > BigInt(channel.totalClaimed) ? { ...channel, totalClaimed: state.totalClaimed } : channel
 
 const reserve = async (storage: ChannelStorage, reservation: Reservation): Promise<Reserved> => {
-  const { pendingId, price, ttlMillis, voucher } = reservation
+  const { pendingId, price, state, ttlMillis, voucher } = reservation
   const now = Date.now()
   let decided: Reserved | undefined
   await storage.updateChannel(voucher.channelId, (current) => {
+    if (current === undefined && state !== undefined && !isCovered(reservation, state.balance)) {
+      decided = { status: "stale" }
+      return current
+    }
     const base = current ?? newChannel(reservation, now)
     const decide = (status: Reserved["status"], channel: Channel) => {
       decided = { status, channel }
       return status === "reserved" ? channel : current
     }
     if (hasReservation(current, now) && current!.pendingRequest!.pendingId !== pendingId) return decide("busy", base)
-    if (isBehind(base, reservation.state)) return decide("busy", base)
+    if (isBehind(base, state)) return decide("busy", base)
     const synced = brought(base, reservation, now)
     const charged = BigInt(synced.chargedCumulativeAmount)
     if (BigInt(voucher.maxClaimableAmount) !== charged + BigInt(price)) return decide("stale", base)
@@ -298,6 +310,10 @@ const holdRefund = async (storage: ChannelStorage, { amount, channelId, pendingI
   return held
 }
 
+/** Whether a channel has no deposit and no charge: its buyer sent the voucher of a deposit that was not settled. */
+const isEmpty = ({ balance, chargedCumulativeAmount }: Channel): boolean =>
+  balance === "0" && chargedCumulativeAmount === "0"
+
 /** The decisions over a storage of the official packages. */
 export const channelsOver = (storage: ChannelStorage): SellerChannels => ({
   get: (channelId) => storage.get(channelId),
@@ -305,9 +321,10 @@ export const channelsOver = (storage: ChannelStorage): SellerChannels => ({
   reserve: (reservation) => reserve(storage, reservation),
   charge: (asked) => charge(storage, asked),
   release: async (channelId, pendingId) => {
-    await storage.updateChannel(channelId, (current) =>
-      current?.pendingRequest?.pendingId === pendingId ? { ...current, pendingRequest: undefined } : current
-    )
+    await storage.updateChannel(channelId, (current) => {
+      if (current?.pendingRequest?.pendingId !== pendingId) return current
+      return isEmpty(current) ? undefined : { ...current, pendingRequest: undefined }
+    })
   },
   holdRefund: (hold) => holdRefund(storage, hold),
   sync: async (channelId, state, pendingId) => {

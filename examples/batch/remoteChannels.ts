@@ -3,6 +3,7 @@
 // claims and settles by the seller's policy, with the store's key as the channels' authorizer.
 import { type EnrichedRefund, type ReceiverAuthorizer, refundOf } from "./BatchStellarServer.ts"
 import type { Channel, Charged, RefundHold, Reserved, SellerChannels } from "./channels.ts"
+import type { WireClaim } from "./vouchers.ts"
 import { type SignedClaim, writeWatchFile } from "./watchFile.ts"
 
 export interface RemoteOptions {
@@ -125,6 +126,22 @@ export const remoteAuthorizer = async (options: RemoteOptions): Promise<Receiver
       return { ...signed, refundNonce: String(signed.refundNonce) }
     }
   }
+}
+
+/** Claims in one request. */
+const signedClaimsMax = 16
+
+/** Claims from a seller's own records, signed for a watchtower by the facilitator that holds the authorizer's key. */
+export const signForWatch = async (
+  options: RemoteOptions,
+  claims: ReadonlyArray<WireClaim>
+): Promise<ReadonlyArray<SignedClaim>> => {
+  const signed: Array<SignedClaim> = []
+  for (let at = 0; at < claims.length; at += signedClaimsMax) {
+    const part = { claims: claims.slice(at, at + signedClaimsMax) }
+    signed.push(...(await ask(options, "channels/export", part)).claims)
+  }
+  return signed
 }
 
 /** The text of a file with the signed claims of all charges in the store, for a watchtower. */

@@ -2394,6 +2394,18 @@ export interface Client {
       readonly network: string
       /** The channel's id: 32 bytes, hex. */
       readonly after?: string
+      /** Claims of channels that the caller keeps: they are signed instead of the store's. */
+      readonly claims?: ReadonlyArray<{
+        readonly voucher: {
+          readonly channel: BatchChannelConfig
+          /** The signed ceiling. */
+          readonly maxClaimableAmount: string
+        }
+        /** An ed25519 signature: 64 bytes, hex. */
+        readonly signature: string
+        /** Total claimed. */
+        readonly totalClaimed: string
+      }>
     }
   }, signal?: AbortSignal) => Promise<BatchExport>
   /**

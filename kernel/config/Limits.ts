@@ -43,11 +43,13 @@ export const limitsSection = section("limits", "Bounds of the payment path.", {
   ),
   verify_per_second: integer(
     { default: 50, min: 0, max: 100_000 },
-    "Verify requests per principal and second, with bursts of twice that; 0 means no limit."
+    "Verify requests per principal and second, with bursts of twice that; 0 means no limit. A list of channels' " +
+      "claims counts as a request for each eight."
   ),
   settle_per_second: integer(
     { default: 20, min: 0, max: 100_000 },
-    "Settle requests per principal and second, with bursts of twice that; 0 means no limit."
+    "Settle requests per principal and second, with bursts of twice that; 0 means no limit. A list of channels' " +
+      "claims counts as a request for each eight."
   )
 })
 

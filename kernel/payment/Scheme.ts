@@ -128,6 +128,8 @@ interface SchemeBase {
    * cannot be read (verify will then refuse it). No RPC, no cost beyond decoding.
    */
   readonly authorization: (payment: Payment) => Option.Option<Authorization>
+  /** The payments that a payload counts as for its caller's rate, by the cost of its checks; default 1. Pure. */
+  readonly weight?: (payment: Payment) => number
   /**
    * Every check of the scheme, including the relation of the accepted amount to the required one. The core compares all
    * other terms. Fails only when the ledger is unavailable.
@@ -184,6 +186,10 @@ export const isUntimedFor =
   (payment: Payment) =>
   (scheme: Scheme): boolean =>
     scheme.kind === "channel" && scheme.isUntimed(payment)
+
+/** The payments that a payment counts as for its caller's rate. */
+export const weightOf = (schemes: Schemes["Service"], payment: Payment): number =>
+  Option.getOrUndefined(schemes.find(payment.requirements.scheme))?.weight?.(payment) ?? 1
 
 /** The former keys of a payment; none if the ledger settles every payment of its scheme. */
 export const formerKeysOf = (scheme: Scheme, payment: Payment): ReadonlyArray<string> =>

@@ -101,7 +101,7 @@ export class Authorizer extends Context.Service<
     readonly delegateOf: (principal: string) => string | undefined
     /** True if the store can sign the seller's claims: it has the secret, and the scheme has its contract. */
     readonly signs: (principal: string) => boolean
-    /** The signature of a claim of one channel; undefined when it cannot be given. */
+    /** The signature of a claim of one channel; undefined if none of the caller's keys is the channel's authorizer. */
     readonly claim: (principal: string, claim: WireClaim, expiresAt: number) => string | undefined
     /** The signatures of a refund and of the claims in it; undefined when they cannot be given. */
     readonly refund: (principal: string, refund: UnsignedRefund) => RefundSignatures | undefined
@@ -136,8 +136,12 @@ export class Authorizer extends Context.Service<
         return Hex.encode(crypto.ed25519Sign(Redacted.value(pair.seed), digestAt(at)))
       }
 
+      /** The caller's pair with this address. */
+      const pairOf = (principal: string, authorizer: string | undefined) =>
+        [storePair, delegatePair].map((one) => one(principal)).find((one) => one?.address === authorizer)
+
       const signClaims = (principal: string, claims: ReadonlyArray<WireClaim>, expiresAt: number) =>
-        sign(storePair(principal), (at) =>
+        sign(pairOf(principal, claims[0]?.voucher.channel.receiverAuthorizer), (at) =>
           claimDigest(
             at,
             claimedTotals(
@@ -161,8 +165,7 @@ export class Authorizer extends Context.Service<
         delegateOf: (principal) => (isCaller(principal) ? delegatePair(principal)?.address : undefined),
         asDelegate: (principal, authorizer, digest) => {
           if (!isCaller(principal)) return undefined
-          const pair = [storePair, delegatePair].map((one) => one(principal)).find((one) => one?.address === authorizer)
-          return sign(pair, () => digest)
+          return sign(pairOf(principal, authorizer), () => digest)
         },
         isVoucher: (config, voucher) => isSignedVoucher(crypto, contract(), config, voucher),
         signs: (principal) => of(principal) !== undefined && contract() !== undefined,

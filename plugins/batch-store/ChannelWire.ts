@@ -145,7 +145,20 @@ export const Decided = Schema.Struct({
   channel: Schema.optionalKey(ChannelRecord)
 }).annotate({ identifier: "BatchDecision" })
 
-export const Export = Schema.Struct({ network, after: Schema.optionalKey(channelId) })
+/** Claims in one request to sign them: a body has 16 KB. */
+export const signedClaimsMax = 16
+
+export const Export = Schema.Struct({
+  network,
+  after: Schema.optionalKey(channelId),
+  claims: Schema.optionalKey(
+    Schema.Array(Schema.Struct(claimFields))
+      .check(Schema.isMinLength(1), Schema.isMaxLength(signedClaimsMax))
+      .annotate({
+        description: "Claims of channels that the caller keeps: they are signed instead of the store's."
+      })
+  )
+})
 /** A page of signed claims for a watchtower. */
 export const Exported = Schema.Struct({
   claims: Schema.Array(

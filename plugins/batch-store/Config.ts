@@ -26,7 +26,8 @@ const batchStore = section(
     ),
     channels_per_key_max: integer(
       { default: 20_000, min: 1, max: 10_000_000 },
-      "Channels of one key that are kept, about 2 KB each; beyond them a new channel is refused."
+      "Channels of one key that are kept, about 2 KB each; beyond them a new channel replaces some with nothing to " +
+        "claim, or is refused."
     ),
     charges_per_key_max: integer(
       { default: 1_000_000, min: 1, max: 1_000_000_000 },

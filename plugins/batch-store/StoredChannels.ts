@@ -246,7 +246,34 @@ const makeParts = (sql: SqlClient.SqlClient): Parts => {
   return { columns, of, wasCharged, isFull, get, read, isCurrent, stateOf, heldAt }
 }
 
+/** Channels deleted at one time to make room for new ones. */
+const roomMax = 2
+
+/**
+ * Why no channel was stored; null if there is room. Of too many, it deletes some with nothing to claim, those without a
+ * balance first: an unsent deposit creates one. The ledger shows everything that such a record has.
+ */
+const makeMakeRoom =
+  (sql: SqlClient.SqlClient, { isFull, wasCharged }: Parts) =>
+  (place: Place, { payment, voucher }: Reserve, { channelsMax }: ReserveOptions) =>
+    Effect.map(
+      sql<{ readonly status: "charged" | "full" | null }>`with why as (select
+          ${wasCharged(place, voucher.channelId, payment)} as charged,
+          ${isFull(place.principal, channelsMax)} as crowded),
+        deleted as (delete from batch_store_channels c using (select network, channel_id from batch_store_channels, why
+            where principal = ${place.principal} and crowded and not why.charged
+              and batch_store_channels.charged <= total_claimed and claim is null and refund_amount is null
+              and (pending_until is null or pending_until < clock_timestamp())
+            order by balance > 0, requested_at limit ${roomMax} for update of batch_store_channels skip locked) idle
+          where c.principal = ${place.principal} and c.network = idle.network and c.channel_id = idle.channel_id
+          returning 1)
+        select case when charged then 'charged' when crowded and not exists (select from deleted) then 'full' end
+          as status from why`,
+      ([row]) => row!.status
+    )
+
 const makeReserve = (sql: SqlClient.SqlClient, parts: Parts) => {
+  const makeRoom = makeMakeRoom(sql, parts)
   const { columns, heldAt, isCurrent, isFull, of, read, stateOf, wasCharged } = parts
   const reserve = Effect.fnUntraced(function* (
     place: Place,
@@ -258,23 +285,29 @@ const makeReserve = (sql: SqlClient.SqlClient, parts: Parts) => {
     const { receiver, token, withdrawDelay } = channelConfig
     const ledger = state ?? { balance: "0", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 }
     // A claimed amount was charged, even if the record was lost or restored. A voucher whose base exceeds the record's
-    // newest voucher shows that the record is outdated.
-    const implied = sql`${max}::numeric - ${price}::numeric`
-    const isOld = sql`${implied} > c.signed_max`
+    // newest voucher shows that the record is outdated. The balance must cover the base without this request's deposit,
+    // which may never be sent: the contract refuses a claim of more.
+    const base = BigInt(max) - BigInt(price)
+    const isCovered = state === undefined || base <= BigInt(state.balance)
+    const implied = sql`${String(base)}::numeric`
+    const balance = state === undefined ? sql`c.balance` : sql`${state.balance}::numeric`
+    const isOld = sql`(${implied} > c.signed_max and ${implied} <= ${balance})`
     const charged = sql`greatest(c.charged, ${ledger.totalClaimed}::numeric, case when ${isOld} then ${implied} end)`
-    const isBelowClaimed = BigInt(max) - BigInt(price) < BigInt(ledger.totalClaimed)
+    const isBelowClaimed = base < BigInt(ledger.totalClaimed)
     const [reserved] = yield* sql<ChannelRecord>`insert into batch_store_channels as c (principal, network, channel_id,
         config, receiver, token, withdraw_delay, delegated, charged, signed_max, signature, balance, total_claimed,
-        withdraw_requested_at, refund_nonce, synced_at, pending_payment, pending_max, pending_signature, pending_until)
+        withdraw_requested_at, refund_nonce, synced_at, pending_payment, pending_max, pending_signature, pending_until,
+        unclaimed_since)
       select ${place.principal}, ${place.network}, ${channelId}, ${JSON.stringify(channelConfig)}::jsonb, ${receiver},
         ${token}, ${withdrawDelay}, true, greatest(${max}::numeric - ${price}::numeric, 0),
         ${max}::numeric, ${signature},
         ${ledger.balance}::numeric, ${ledger.totalClaimed}::numeric, ${ledger.withdrawRequestedAt},
         ${ledger.refundNonce}::numeric, case when ${state !== undefined} then clock_timestamp() end, ${payment},
-        ${max}::numeric, ${signature}, clock_timestamp() + make_interval(secs => ${options.ttlSeconds}::float8)
+        ${max}::numeric, ${signature}, clock_timestamp() + make_interval(secs => ${options.ttlSeconds}::float8),
+        case when ${implied} > ${ledger.totalClaimed}::numeric then clock_timestamp() end
       where not ${wasCharged(place, channelId, payment)} and not ${isBelowClaimed}::boolean
         and (exists (select 1 from batch_store_channels c where ${of(place, channelId)})
-          or not ${isFull(place.principal, options.channelsMax)})
+          or (${isCovered}::boolean and not ${isFull(place.principal, options.channelsMax)}))
       on conflict (principal, network, channel_id) do update set pending_payment = excluded.pending_payment,
         pending_max = excluded.pending_max, pending_signature = excluded.pending_signature,
         pending_until = excluded.pending_until, requested_at = clock_timestamp(),
@@ -286,24 +319,22 @@ const makeReserve = (sql: SqlClient.SqlClient, parts: Parts) => {
       where ${charged} + ${price}::numeric = excluded.pending_max and (c.pending_payment is null
         or c.pending_payment = excluded.pending_payment or c.pending_until <= clock_timestamp())
         and ${isCurrent(state)} and (${heldAt(state)} is null or (${price}::numeric > 0
-          and excluded.pending_max <= ${state === undefined ? sql`c.balance` : sql`${state.balance}::numeric`}
-            - ${heldAt(state)}))
+          and excluded.pending_max <= ${balance} - ${heldAt(state)}))
       returning ${columns}`
     if (reserved !== undefined) return { status: "reserved", channel: reserved }
     const found = yield* read(place, channelId, payment)
-    if (found === undefined && isBelowClaimed) return { status: "stale", channel: undefined }
+    if (found === undefined && (isBelowClaimed || !isCovered)) return { status: "stale", channel: undefined }
     if (found === undefined) {
-      const [full] = yield* sql`select 1 where ${isFull(place.principal, options.channelsMax)}`
-      if (full !== undefined) return { status: "full", channel: undefined }
-      // Deleted in between: the request may come again.
+      const status = yield* makeRoom(place, asked, options)
+      if (status !== null) return { status, channel: undefined }
+      // Deleted in between, or there is room now: the request may come again.
       return yield* reserve(place, asked, options)
     }
     const { channel, isCharged } = found
     if (isCharged) return { status: "charged", channel }
     const known = larger(BigInt(channel.chargedCumulativeAmount), BigInt(ledger.totalClaimed))
-    const base = BigInt(max) - BigInt(price)
-    const isBase = known === base || base > BigInt(channel.signedMaxClaimable)
-    return { status: isBase ? "busy" : "stale", channel }
+    const isRaised = base > BigInt(channel.signedMaxClaimable) && base <= BigInt(state?.balance ?? channel.balance)
+    return { status: known === base || isRaised ? "busy" : "stale", channel }
   })
   return reserve
 }

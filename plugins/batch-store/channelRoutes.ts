@@ -178,14 +178,29 @@ const makeDecisions = Effect.gen(function* () {
 /** Lifetime of an exported claim, seconds: the longest delay of a withdrawal. */
 const exportSeconds = 2_592_000
 
-/** Signs a claim of each channel with unclaimed charges, for a watchtower. */
+const foreignClaim = invalid(
+  "claims: the receiverAuthorizer of a channel is not a key that is held here for the caller"
+)
+
+/**
+ * Signs claims for a watchtower: of each stored channel with unclaimed charges, or those that a caller sends from its
+ * own records. Such a claim pays the receiver at most what the payer signed.
+ */
 const makeExport = Effect.gen(function* () {
   const authorizer = yield* Authorizer
   const channels = yield* StoredChannels
   const clock = yield* LedgerClock
-  return Effect.fnUntraced(function* (place: Place, { after = "" }: typeof Export.Type) {
+  return Effect.fnUntraced(function* (place: Place, { after = "", claims: sent }: typeof Export.Type) {
     if (!authorizer.signs(place.principal)) return unsigned
     const expiresAt = (yield* clock.now).closedAtSeconds + exportSeconds
+    if (sent !== undefined) {
+      const signed = sent.map((claim) => {
+        const claimAuthorizerSignature = authorizer.claim(place.principal, claim, expiresAt)
+        return claimAuthorizerSignature === undefined ? undefined : { ...claim, expiresAt, claimAuthorizerSignature }
+      })
+      const claims = signed.filter((claim) => claim !== undefined)
+      return claims.length < sent.length ? foreignClaim : json({ claims } satisfies typeof Exported.Type)
+    }
     const page = yield* channels.list(place, after)
     const claims = page.flatMap(
       ({

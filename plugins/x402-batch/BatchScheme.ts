@@ -16,7 +16,7 @@ import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
 import { networkIdOf } from "../../kernel/stellar/Envelope.ts"
 import type { BatchContract } from "./batchCodec.ts"
-import { decodePayload, type LedgerPayload } from "./BatchWire.ts"
+import { claimsMax, decodePayload, type LedgerPayload } from "./BatchWire.ts"
 import { ChannelStates } from "./ChannelStates.ts"
 import { checkExpiry } from "./checks.ts"
 import { batchKeys } from "./Config.ts"
@@ -67,6 +67,13 @@ const makeReading = (at: BatchContract, vouchers: Vouchers) => {
     }
   }
 }
+
+/** Claims with checks that cost as much as a payment's. */
+const claimsPerPayment = 8
+
+/** A caller's rate counts a list of claims by its length: each has an id and a signature to check. */
+const weightOf = ({ payload: { claims } }: Payment): number =>
+  Array.isArray(claims) ? Math.max(1, Math.ceil(Math.min(claims.length, claimsMax) / claimsPerPayment)) : 1
 
 /** True if the scheme's check settles a payload without a transaction: a voucher, or a buyer's request for a refund. */
 const isCovered = ({ payload: { claims, refundNonce, type } }: Payment): boolean =>
@@ -134,6 +141,7 @@ const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
     supportedExtra: (_, owner) =>
       Option.some({ batchContract: at.address, minDeposit: String(depositMin), ...heldFor(owner) }),
     authorization,
+    weight: weightOf,
     formerKeys,
     cover: (payment, stage) => {
       if (!isCovered(payment)) return undefined

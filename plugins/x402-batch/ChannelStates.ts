@@ -10,6 +10,7 @@ import { Network } from "../../kernel/config/Network.ts"
 import { batched } from "../../kernel/database/batched.ts"
 import { LedgerClock, type LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc, LedgerUnavailable } from "../../kernel/ledger/LedgerRpc.ts"
+import type { Payment } from "../../kernel/payment/Payment.ts"
 import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { channelKey, channelStateOf, receiverKey, type ReceiverState, receiverStateOf } from "./batchCalls.ts"
 import { batchKeys } from "./Config.ts"
@@ -19,8 +20,13 @@ import { type Known, StateCache, staleLedgersMax } from "./StateCache.ts"
 const readMax = 200
 /** Minimum time between the starts of two reads, so that unknown channels cause few calls. */
 const readIntervalMillis = 20
-/** Maximum simulations per second that prove whether a channel exists. */
+/**
+ * Maximum simulations per second that prove whether a channel exists: in all, for the callers without a key together,
+ * and for one caller. Anyone can invent channel ids, and must not use up the proofs of others.
+ */
 const proofsPerSecondMax = 10
+const keylessProofsMax = 5
+const callerProofsMax = 3
 /** A channel is watched for this many ledgers after its last use. */
 const usedLedgers = 24
 /**
@@ -35,6 +41,10 @@ const closesKept = 3
 const doubtMillis = 500
 
 const frozen = new LedgerUnavailable({ operation: "getLatestLedger", message: "the ledger does not advance" })
+
+/** The error of a node that does not show the newest ledger yet. */
+export const behind = (operation: string, ledger: number, newest: number) =>
+  new LedgerUnavailable({ operation, message: `the node is at ledger ${ledger}, behind ${newest}` })
 
 /** Seconds for which a state may be used without a newer ledger. */
 const believedSeconds = ({ secondsPerLedger }: LedgerTime): number =>
@@ -81,15 +91,40 @@ const makeReadings = Effect.fnUntraced(function* (cache: StateCache, contract: s
   return { fresh, readOne }
 })
 
+/** The state of a receiver, at the newest ledger or later. */
+const readReceiver = Effect.fnUntraced(function* (rpc: LedgerRpc["Service"], key: string, newest: number) {
+  const { latestLedger, values } = yield* rpc.contractData([key])
+  if (latestLedger < newest) return yield* behind("getLedgerEntries", latestLedger, newest)
+  return receiverStateOf(values.get(key))
+})
+
+/** The caller on whose behalf a channel is read. */
+type Caller = Pick<Payment["principal"], "keyed" | "source">
+
 /** Limits the simulations for unknown channels per second. */
 const makeProofs = (cache: StateCache, contract: string) => {
-  let [begunMillis, begun] = [-Infinity, 0]
-  return Effect.fnUntraced(function* (channelId: string, leastLedger: number) {
+  let begunMillis = -Infinity
+  const begun = new Map<string, number>()
+  /** Counts a proof, unless a limit of this second is reached. */
+  const mayBegin = ({ keyed, source }: Caller, now: number): boolean => {
+    if (now - begunMillis >= 1_000) {
+      begunMillis = now
+      begun.clear()
+    }
+    const limits: ReadonlyArray<readonly [name: string, most: number]> = [
+      ["", proofsPerSecondMax],
+      ...(keyed ? [] : [["keyless", keylessProofsMax] as const]),
+      [source, callerProofsMax]
+    ]
+    if (limits.some(([name, most]) => (begun.get(name) ?? 0) >= most)) return false
+    for (const [name] of limits) begun.set(name, (begun.get(name) ?? 0) + 1)
+    return true
+  }
+  return Effect.fnUntraced(function* (channelId: string, leastLedger: number, caller: Caller) {
     const known = cache.last(channelId)
     if (known?.isProven === true && (cache.asOf(channelId) ?? 0) >= leastLedger) return known
     const readMillis = yield* monotonicMillis
-    if (readMillis - begunMillis >= 1_000) [begunMillis, begun] = [readMillis, 0]
-    if (++begun > proofsPerSecondMax)
+    if (!mayBegin(caller, readMillis))
       return yield* new LedgerUnavailable({ operation: "simulateTransaction", message: "too many unknown channels" })
     const { ledger, state } = yield* proveState(yield* LedgerRpc, contract, channelId, leastLedger)
     const proven: Known = { channelId, ledger, state, readMillis, isProven: true }
@@ -107,13 +142,16 @@ export class ChannelStates extends Context.Service<
     readonly doubt: (channelId: string) => Effect.Effect<Known, LedgerUnavailable>
     /** The states of channels, read now, in their order. */
     readonly fresh: (channelIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Known>, LedgerUnavailable>
-    /** The amount claimed for a receiver of a token, read now; undefined if the receiver never claimed any. */
+    /**
+     * The amount claimed for a receiver of a token, read now; undefined if the receiver never claimed any. Fails on a
+     * node behind the newest ledger, which may not show the last claim.
+     */
     readonly receiver: (receiver: string, token: string) => Effect.Effect<ReceiverState | undefined, LedgerUnavailable>
     /**
      * Like `read`, for a channel without an entry in any read. Uses a simulation, which also finds archived entries.
-     * Fails unless the simulation proves that the channel does not exist.
+     * Fails unless the simulation proves that the channel does not exist, and beyond the caller's share of simulations.
      */
-    readonly prove: (channelId: string) => Effect.Effect<Known, LedgerUnavailable>
+    readonly prove: (channelId: string, caller: Caller) => Effect.Effect<Known, LedgerUnavailable>
     /** A ledger's close time, Unix seconds, at or before the close time of the channel's reading. */
     readonly closedAt: (channelId: string) => number | undefined
     /** The channels in use, most recently used last. */
@@ -171,20 +209,19 @@ export class ChannelStates extends Context.Service<
       return ChannelStates.of({
         read,
         fresh,
-        prove: Effect.fnUntraced(function* (channelId: string) {
+        prove: Effect.fnUntraced(function* (channelId: string, caller: Caller) {
           const { sequence } = yield* clock.now
-          return yield* Effect.provideService(proofs(channelId, sequence - staleLedgersMax), LedgerRpc, rpc)
+          return yield* Effect.provideService(proofs(channelId, sequence - staleLedgersMax, caller), LedgerRpc, rpc)
         }),
         doubt: Effect.fnUntraced(function* (channelId: string) {
           const known = cache.last(channelId)
           const at = yield* monotonicMillis
           return known !== undefined && at - known.readMillis < doubtMillis ? known : yield* readOne(channelId)
         }),
-        receiver: Effect.fnUntraced(function* (receiver: string, token: string) {
-          const key = receiverKey(contract, receiver, token)
-          const { values } = yield* rpc.contractData([key])
-          return receiverStateOf(values.get(key))
-        }),
+        receiver: (receiver, token) =>
+          Effect.flatMap(clock.now, ({ sequence }) =>
+            readReceiver(rpc, receiverKey(contract, receiver, token), sequence)
+          ),
         closedAt: (channelId) => {
           const asOf = cache.asOf(channelId)
           return asOf === undefined ? undefined : closes.findLast(({ sequence }) => sequence <= asOf)?.closedAtSeconds

@@ -202,9 +202,17 @@ const placeOf = (at: BatchContract): Uint8Array => {
 const digest = (domain: string, at: BatchContract, rest: ReadonlyArray<Uint8Array>): Uint8Array =>
   hash(joinedBytes(vecHeadXdr(3 + rest.length), symbolXdr(domain), placeOf(at), ...rest))
 
+/** Ids by configuration: the checks of a claim use each eight times. */
+const ids = objectSlot<ChannelConfig, { readonly at: BatchContract; readonly id: string }>()
+
 /** The channel's id, 32 bytes, hex. */
-export const channelIdOf = (at: BatchContract, config: ChannelConfig): string =>
-  hexOfBytes(digest(domains.channel, at, [encodeValue(configValue(config))]))
+export const channelIdOf = (at: BatchContract, config: ChannelConfig): string => {
+  const known = ids.get(config)
+  if (known?.at === at) return known.id
+  const id = hexOfBytes(digest(domains.channel, at, [encodeValue(configValue(config))]))
+  if (known === undefined) ids.set(config, { at, id })
+  return id
+}
 
 /** The 32 bytes that the payer's authorizer signs: at most `maxClaimableAmount` of this channel, cumulative. */
 export const voucherDigest = (at: BatchContract, channelId: string, maxClaimableAmount: bigint): Uint8Array =>

@@ -22,7 +22,7 @@ import { simulationEnvelope } from "../../kernel/stellar/Envelope.ts"
 import type { BatchContract } from "./batchCodec.ts"
 import type { LedgerPayload } from "./BatchWire.ts"
 import { depositMinError } from "./depositTerms.ts"
-import { ChannelStates } from "./ChannelStates.ts"
+import { behind, ChannelStates } from "./ChannelStates.ts"
 import { acceptedRefusal, callError } from "./checks.ts"
 import { type DelegateSign, withDelegate } from "./Delegates.ts"
 import { callOfPayload, expectedCall, partiesOf, settleKey, signerOf, stretchLedgers } from "./ledgerCalls.ts"
@@ -117,6 +117,17 @@ const lastLedgerOf = (payload: LedgerPayload, { closedAtSeconds, secondsPerLedge
   return sequence + Math.min(stretchLedgers, Math.floor((expiresAt - closedAtSeconds) / secondsPerLedger))
 }
 
+/**
+ * Refuses to verify a payload as the payment of a price: it moves nothing of the price, but its settle succeeds. A
+ * seller without the scheme's own part would answer it. Only a deposit and a voucher pay.
+ */
+const unpaidError = (payload: LedgerPayload, price: bigint, stage: Stage): CheckError =>
+  stage === "verify" &&
+  price > 0n &&
+  (payload._tag === "Claim" || payload._tag === "Settle" || payload._tag === "Withdraw")
+    ? ["payload_type", `a ${payload._tag.toLowerCase()} pays no price: the required amount must be 0`]
+    : undefined
+
 /** The offline checks of a payload and of its sent call. */
 const offlineRefusal = Effect.fnUntraced(function* (
   context: CallContext,
@@ -131,7 +142,10 @@ const offlineRefusal = Effect.fnUntraced(function* (
   const unaccepted = acceptedRefusal(payment, context.at.address, isLessAllowed)
   if (unaccepted !== undefined) return { ...unaccepted, payer: Option.fromUndefinedOr(payer) }
   const offline: Offline = { payment, context, isOurs: signer.isOurs, crypto }
-  const error = payloadError(payload, offline) ?? signatureLifeError(payload, yield* (yield* LedgerClock).now)
+  const error =
+    unpaidError(payload, priceOf(payment), stage) ??
+    payloadError(payload, offline) ??
+    signatureLifeError(payload, yield* (yield* LedgerClock).now)
   if (error !== undefined) return refuse(error[0], error[1], payer)
   if (payload._tag === "Deposit") {
     const most = (yield* Network).assets.get(payment.requirements.asset)?.paymentMax ?? 0n
@@ -236,6 +250,9 @@ export const verifyCall = Effect.fnUntraced(function* (
   const operationXdr = operationOf(payload, at.address)
   const source = accountOf((yield* Signer).sponsor)
   const simulated = yield* (yield* LedgerRpc).simulate(simulationEnvelope(source, operationXdr))
+  // A node that does not show the last claim does not show that nothing is left to settle.
+  if (payload._tag === "Settle" && simulated._tag === "Refused" && simulated.latestLedger < sequence)
+    return yield* behind("simulateTransaction", simulated.latestLedger, sequence)
   const checked = readSimulation(payload, simulated, at.address, (yield* Network).feeCeilings(scheme))
   if ("error" in checked || simulated._tag !== "Simulated") {
     const [word, message] = "error" in checked ? checked.error : (["rpc_read_failed", "no result"] as const)
@@ -254,7 +271,8 @@ export const verifyCall = Effect.fnUntraced(function* (
   if (payload._tag === "Deposit") {
     const balance = checked.shown.own.find((event) => event._tag === "Deposited")?.balance ?? 0n
     // The read did not show the channel, but it holds more than the deposit: it was archived, or the node is behind.
-    if (state === undefined && balance > amounts.amount) state = (yield* (yield* ChannelStates).prove(channelId!)).state
+    if (state === undefined && balance > amounts.amount)
+      state = (yield* (yield* ChannelStates).prove(channelId!, payment.principal)).state
     const error = depositStateError(payload, state, balance, priceOf(payment))
     if (error !== undefined) return refuse(error[0], error[1], payer)
   }

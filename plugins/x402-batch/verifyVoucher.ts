@@ -105,7 +105,7 @@ export const makeVerifyVoucher = (context: VoucherContext) => {
       if (!isRefusal(answer)) return Effect.succeed(settled(answer))
       // The node may hide an archived channel, and a lagging node may not show a new one yet.
       const doubted = Effect.flatMap(states.doubt(channelId), (read) =>
-        read.state === undefined ? states.prove(channelId) : Effect.succeed(read)
+        read.state === undefined ? states.prove(channelId, payment.principal) : Effect.succeed(read)
       )
       return Effect.map(doubted, (read) => {
         const again = read === known ? answer : decide(payment, payload, read)

@@ -179,6 +179,43 @@ describe("a seller of batch-settlement", () => {
     expect((await get(channels)).chargedCumulativeAmount).toBe("900")
   })
 
+  it("raises and keeps no record above the channel's balance", async () => {
+    const { channels, hooks, request } = serverOf()
+    const unsent = { ...voucher, maxClaimableAmount: "1101", signature: "ef".repeat(64) }
+    // The channel holds 1,000. Only the deposit in the same request would cover the base, and may never be sent.
+    const refused = { abort: true, reason: word("cumulative_amount_mismatch") }
+    expect((await request("deposit", unsent)).verified).toMatchObject(refused)
+    expect(await get(channels)).toBeUndefined()
+    await hooks.onBeforeSettle((await request("voucher")).context)
+    expect((await request("deposit", unsent)).verified).toMatchObject(refused)
+    const kept = { chargedCumulativeAmount: "100", signedMaxClaimable: "100", signature: voucher.signature }
+    expect(await get(channels)).toMatchObject(kept)
+    const covered = { ...unsent, maxClaimableAmount: "1100" }
+    expect((await request("deposit", covered)).verified?.abort).toBeUndefined()
+  })
+
+  it("deletes a record without a deposit and a charge when its request ends", async () => {
+    const channels = channelsOver(memoryStorage())
+    const asked = { pendingId: "one", channelConfig, voucher, price: "100", ttlMillis: 5_000 }
+    const ledger = { balance: "0", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 }
+    for (const balance of ["0", "1000"]) {
+      await channels.reserve({ ...asked, state: { ...ledger, balance } })
+      await channels.release(voucher.channelId, "another")
+      expect(await get(channels)).toBeDefined()
+      await channels.release(voucher.channelId, "one")
+      expect((await channels.list()).length).toBe(balance === "0" ? 0 : 1)
+    }
+  })
+
+  it("takes no refund from a buyer with the seller's members", async () => {
+    const { hooks } = serverOf()
+    for (const members of [{ claims: [] }, { refundNonce: "0" }]) {
+      const payload = { type: "refund", channelConfig, voucher, ...members }
+      const verified = await hooks.onBeforeVerify({ paymentPayload: { payload }, requirements })
+      expect(verified).toMatchObject({ abort: true, reason: word("refund_payload") })
+    }
+  })
+
   it("signs no refund of more than what is not charged", async () => {
     const { channels, hooks, request } = serverOf()
     await hooks.onBeforeSettle((await request("voucher")).context)

@@ -10,9 +10,15 @@ import { join } from "node:path"
 import { BatchClaims } from "../../examples/batch/BatchClaims.ts"
 import { BatchStellarClient } from "../../examples/batch/BatchStellarClient.ts"
 import { BatchStellarServer, keyAuthorizer } from "../../examples/batch/BatchStellarServer.ts"
-import { exportForWatch, remoteAuthorizer, remoteChannels } from "../../examples/batch/remoteChannels.ts"
+import {
+  delegateAuthorizer,
+  exportForWatch,
+  remoteAuthorizer,
+  remoteChannels,
+  signForWatch
+} from "../../examples/batch/remoteChannels.ts"
 import { startBatchSeller } from "../../examples/batch/startBatchSeller.ts"
-import { isProof, readWatchFile, type WatchProof } from "../../examples/batch/watchFile.ts"
+import { claimOf, isProof, readWatchFile, type WatchProof } from "../../examples/batch/watchFile.ts"
 import { Watchtower, type WatchtowerOptions } from "../../examples/watchtower.ts"
 import { decode, encode } from "../../examples/client/keptPayments.mjs"
 import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
@@ -27,19 +33,23 @@ const environment = {
   BATCH_AUTHORIZER_SECRET: "a secret for the authorizers of this test"
 }
 
+type Kind = "own" | "store" | "delegated"
+
 /** A buyer makes three calls. The seller exports after the first and the third, then it stops. */
-const sold = Effect.fnUntraced(function* (kind: "own" | "store", first: Effect.Success<ReturnType<typeof startBatch>>) {
+const sold = Effect.fnUntraced(function* (kind: Kind, first: Effect.Success<ReturnType<typeof startBatch>>) {
   const set = [
     "plugins=[x402-exact,x402-batch,batch-store]",
     `networks.ledger:testnet.batch_contract=${first.contract}`
   ]
   const own = yield* startBatch({ channels: 5, ledgerUrl: first.ledgerUrl, set, environment })
   const store = { facilitator: own.url, apiKey, network }
-  const authorizer =
-    kind === "own" ? keyAuthorizer(Keypair.random().secret()) : yield* Effect.promise(() => remoteAuthorizer(store))
+  const authorizer = yield* Effect.promise(async () => {
+    if (kind === "own") return keyAuthorizer(Keypair.random().secret())
+    return kind === "store" ? remoteAuthorizer(store) : delegateAuthorizer(store)
+  })
   const server = new BatchStellarServer({
     ...{ receiver: (yield* first.account(0n)).publicKey(), authorizer, minDepositTimes: 1 },
-    ...(kind === "own" ? {} : { channels: remoteChannels(store) })
+    ...(kind === "store" ? { channels: remoteChannels(store) } : {})
   })
   const offered = { asset: testnetUsdc, price, maxTimeoutSeconds: 300 }
   const shop = yield* Effect.acquireRelease(
@@ -58,11 +68,16 @@ const sold = Effect.fnUntraced(function* (kind: "own" | "store", first: Effect.S
     await client.schemeHooks.onPaymentResponse({ paymentPayload, requirements: terms, settleResponse })
   }
   const claims = new BatchClaims({ server, ...store, token: testnetUsdc })
-  const exported = () => (kind === "own" ? claims.exportForWatch() : exportForWatch(store))
+  const exported = () => (kind === "store" ? exportForWatch(store) : claims.exportForWatch())
   return yield* Effect.promise(async () => {
     await buy()
     const older = await exported()
     for (let call = 0; call < 2; call++) await buy()
+    // The facilitator signs by its caller's own keys only.
+    const [claim] = (await server.channels.list()).map(claimOf)
+    const channel = { ...claim!.voucher.channel, receiverAuthorizer: buyer.publicKey() }
+    const foreign = { ...claim!, voucher: { ...claim!.voucher, channel } }
+    assert.match(await signForWatch(store, [foreign]).then(() => "signed", String), /invalid_request claims/)
     return { buyer, client, terms, older, file: await exported() }
   })
 })
@@ -80,7 +95,7 @@ const makeTower = Effect.fnUntraced(function* (
   return { tower, kept, lines }
 })
 
-const makeWorld = Effect.fnUntraced(function* (kind: "own" | "store") {
+const makeWorld = Effect.fnUntraced(function* (kind: Kind) {
   const first = yield* startBatch({ channels: 5, closeMillis: 500 })
   // The seller and its facilitator stop at the end of this scope.
   const { buyer, client, file, older, terms } = yield* Effect.scoped(sold(kind, first))
@@ -103,7 +118,7 @@ const makeWorld = Effect.fnUntraced(function* (kind: "own" | "store") {
   return { channelId, end, file, first, older, start: step("start") }
 })
 
-for (const kind of ["own", "store"] as const)
+for (const kind of ["own", "store", "delegated"] as const)
   it.live(`answers a withdrawal while a seller with ${kind} records and its facilitator are down`, () =>
     Effect.gen(function* () {
       const { channelId, end, file, first, start } = yield* makeWorld(kind)

@@ -86,6 +86,7 @@ export const occurrences = [
   "channel withdrawal ended",
   "channel voucher replayed",
   "channel voucher of small order",
+  "channel deposit unsent",
   "channel archived",
   "channel seller restarted",
   "channel records restored",

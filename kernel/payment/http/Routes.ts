@@ -32,7 +32,7 @@ import { observePayment } from "../observePayment.ts"
 import { makeSettledExtensions } from "../settledExtensions.ts"
 import type { Payment } from "../Payment.ts"
 import { coreReasons, isRefusal, type Refusal, refusal } from "../Refusal.ts"
-import { isUntimedFor, Schemes } from "../Scheme.ts"
+import { isUntimedFor, Schemes, weightOf } from "../Scheme.ts"
 import { makeDeliverSuccess } from "./deliverSuccess.ts"
 import { lookupSettlements } from "./settlementState.ts"
 import { encodeSupported } from "./supported.ts"
@@ -267,6 +267,10 @@ const makeObserving = Effect.gen(function* () {
   return { countVerified, answered }
 })
 
+/** Takes further tokens of the caller's rate; the seconds to wait for them. */
+type Take = (tokens: number) => Effect.Effect<number>
+const limited = refusal("rate_limited", "too many requests")
+const retryIn = (seconds: number): Headers => ({ "retry-after": String(seconds) })
 const wrongKey = refusal("invalid_request", "Idempotency-Key is not 16 to 128 visible ASCII characters")
 
 /** Reads a caller's payment, verifies or settles it, and answers. */
@@ -285,7 +289,7 @@ const makeRun = Effect.gen(function* () {
     isUntimed: (payment) => Option.exists(schemes.find(payment.requirements.scheme), isUntimedFor(payment))
   }
 
-  return Effect.fnUntraced(function* <A>(operation: Operation<A>, request: Request, principal: Principal) {
+  return Effect.fnUntraced(function* <A>(operation: Operation<A>, request: Request, principal: Principal, take: Take) {
     const key = readIdempotencyKey(request.headers["idempotency-key"])
     if (key === undefined) return yield* refuseEarly(operation, principal, wrongKey)
     const body = yield* Effect.result(
@@ -307,6 +311,8 @@ const makeRun = Effect.gen(function* () {
     }
     const into = answerIn(payment, words)
     const refused = checkEnvelope(payment, context)
+    const wait = refused === undefined ? yield* take(weightOf(schemes, payment) - 1) : 0
+    if (wait > 0) return yield* refuseEarly(operation, principal, limited, retryIn(wait))
     const given = refused === undefined ? yield* operation.run(payment) : operation.refuse(refused)
     yield* reported(operation, given, { principal, payment })
     yield* countVerified(operation, given)
@@ -339,11 +345,10 @@ export const layer = Layer.effectDiscard(
         const caller = callers.authenticate(request)
         if (Option.isNone(caller)) return yield* unauthorized(operation)
         const wait = yield* takeToken(caller.value.source)
-        if (wait > 0)
-          return yield* refuseEarly(operation, caller.value, refusal("rate_limited", "too many requests"), {
-            "retry-after": String(wait)
-          })
-        const answering = run(operation, request, caller.value)
+        if (wait > 0) return yield* refuseEarly(operation, caller.value, limited, retryIn(wait))
+        // At most a burst, which is twice the rate: the costliest payload waits, and is not refused for good.
+        const take: Take = (tokens) => takeToken(caller.value.source, Math.min(tokens, 2 * perSecond() - 1))
+        const answering = run(operation, request, caller.value, take)
         return yield* operation.name === "settle" ? within(request, answering) : answering
       })
     }

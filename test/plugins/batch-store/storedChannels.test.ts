@@ -99,6 +99,44 @@ for (const kind of databaseKinds) {
         })
       )
 
+      it.effect("raises and creates no record above the channel's balance", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const reserve = (id: string, name: string, max: bigint, held: string | undefined) => {
+            const { state: _, ...rest } = asked(id, name, max)
+            const request = held === undefined ? rest : { ...rest, state: { ...state, balance: held } }
+            return Effect.map(channels.reserve(shop, request, options), ({ channel, status }) => [
+              status,
+              channel?.chargedCumulativeAmount,
+              channel?.signedMaxClaimable
+            ])
+          }
+          const id = newId()
+          yield* pay(shop, id, "first", 600n)
+          // Only a deposit in the same request would cover it, and may never be sent.
+          expect(yield* reserve(id, "unsent", 1_101n, "1000")).toEqual(["stale", "600", "600"])
+          // Without a reading the recorded balance counts.
+          expect(yield* reserve(id, "unread", 10_101n, undefined)).toEqual(["stale", "600", "600"])
+          expect(yield* reserve(id, "covered", 1_100n, "1000")).toEqual(["reserved", "1000", "1100"])
+          const unknown = newId()
+          expect(yield* reserve(unknown, "unsent", 101n, "0")).toEqual(["stale", undefined, undefined])
+          expect(yield* reserve(unknown, "first", 100n, "0")).toEqual(["reserved", "0", "100"])
+        })
+      )
+
+      it.effect("claims the charges of a lost record, even if its buyer's request fails", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const claims = yield* Claims
+          const place = { ...shop, principal: `key:lost-record-${kind}` }
+          const id = newId()
+          yield* channels.reserve(place, asked(id, "returning", 1_600n), options)
+          yield* channels.release(place, id, payment("returning"))
+          const groups = yield* claims.due({ network, claimEverySeconds: 0 })
+          expect(groups.filter(({ principal }) => principal === place.principal)).toHaveLength(1)
+        })
+      )
+
       it.effect("sells nothing below a signed refund until its nonce moved or its time is over", () =>
         Effect.gen(function* () {
           const channels = yield* StoredChannels
@@ -223,6 +261,46 @@ for (const kind of databaseKinds) {
           for (let n = 0; n < 64; n++) expect(yield* channels.setPolicy(place, `C${n}`, policy)).toBe(true)
           expect(yield* channels.setPolicy(place, "C64", policy)).toBe(false)
           expect(yield* channels.setPolicy(place, "C0", { ...policy, claimAt: "5" })).toBe(true)
+        })
+      )
+
+      it.effect("deletes channels with nothing to claim to make room for a new one", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const place = { principal: "key:crowded", network }
+          const few = { ...options, channelsMax: 4 }
+          const reserve = (id: string, balance = "0") =>
+            channels.reserve(place, { ...asked(id, "one", 100n), state: { ...state, balance } }, few)
+          const [paid, opened] = [newId(), newId()]
+          yield* reserve(paid, "1000")
+          yield* channels.charge(place, { payment: payment("one"), channelId: paid, amount: "100" })
+          // A stranger's deposits that are never sent, after those of two buyers.
+          const unsent = [newId(), newId()]
+          for (const id of [opened, ...unsent]) {
+            yield* reserve(id, id === opened ? "1000" : "0")
+            yield* channels.release(place, id, payment("one"))
+          }
+          const next = newId()
+          expect((yield* reserve(next)).status).toBe("reserved")
+          expect((yield* channels.list(place, "")).map(({ channelId }) => channelId)).toEqual([paid, opened, next])
+          // A channel in use and one with charges stay.
+          const all = { ...few, channelsMax: 2 }
+          expect((yield* channels.reserve(place, asked(newId(), "one", 100n), all)).status).toBe("full")
+          expect((yield* channels.list(place, "")).map(({ channelId }) => channelId)).toEqual([paid, next])
+        })
+      )
+
+      it.effect("answers a charged request whose channel was deleted, and stores nothing", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const place = { principal: "key:repeating", network }
+          const few = { ...options, channelsMax: 1 }
+          const id = newId()
+          yield* pay(place, id, "paid", 100n)
+          yield* channels.sync(place, id, { ...state, totalClaimed: "100" }, undefined)
+          expect((yield* channels.reserve(place, asked(newId(), "new", 100n), few)).status).toBe("reserved")
+          const { state: _, ...repeated } = asked(id, "paid", 100n)
+          expect(yield* channels.reserve(place, repeated, few)).toEqual({ status: "charged", channel: undefined })
         })
       )
 

@@ -191,6 +191,28 @@ describe("claims", () => {
       }).pipe(Effect.scoped)
   )
 
+  it.live("count in their caller's rate by the checks that they cost", () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startBatch({ set: ["limits.verify_per_second=10"] })
+      const { batch } = facilitator
+      const { authorizer, payTo } = yield* facilitator.seller
+      // Invented channels, which cost their sender nothing.
+      const invented = (count: number) =>
+        Array.from({ length: count }, () => ({
+          channel: batch.channel(Keypair.random(), payTo, authorizer),
+          max: 1n,
+          total: 1n
+        }))
+      const verified = (count: number) => {
+        const claims = invented(count)
+        return facilitator.verify(batch.body(claims[0]!.channel, batch.claim(claims), 0n))
+      }
+      const [one, most, next] = [yield* verified(1), yield* verified(199), yield* verified(199)]
+      for (const { json } of [one, most]) assert.strictEqual(json.invalidReason, word("channel_not_found"))
+      assert.deepStrictEqual([next.status, next.json.invalidReason], [429, "rate_limited"])
+    }).pipe(Effect.scoped)
+  )
+
   it.live.each(databaseKinds)("that land second are settled, and sold what they raised alone, on %s", (database) =>
     Effect.gen(function* () {
       const latch = Latch.makeUnsafe(true)

@@ -1,9 +1,9 @@
 // Calls to the ledger for channels, counted at a proxy in front of it, which can also lack events.
 import { createServer } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect } from "effect"
+import { Context, Effect, Fiber } from "effect"
 import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
-import { channelKey } from "../../../plugins/x402-batch/batchCalls.ts"
+import { channelKey, receiverKey } from "../../../plugins/x402-batch/batchCalls.ts"
 import type { BatchChannel } from "../../support/batchBuyer.ts"
 import { eventually } from "../../support/eventually.ts"
 import { type BatchFacilitator, startBatch } from "./world.ts"
@@ -76,12 +76,13 @@ const proxyOf = (target: string) =>
     ({ stop }) => Effect.sync(stop)
   )
 
-/** A facilitator of the ledger, and one behind the proxy. */
-const two = Effect.gen(function* () {
+/** A facilitator of the ledger, and one behind the proxy, with keys of its callers. */
+const twoFor = Effect.fnUntraced(function* (environment: Readonly<Record<string, string>> = {}) {
   const first = yield* startBatch({ closeMillis: 500 })
   const proxy = yield* proxyOf(first.ledgerUrl)
   const second = yield* startBatch({
     ledgerUrl: proxy.url,
+    environment,
     set: [
       "plugins=[x402-exact,x402-batch]",
       `networks.ledger:testnet.friendbot_url=${first.ledgerUrl}/friendbot`,
@@ -92,6 +93,7 @@ const two = Effect.gen(function* () {
   const channel = yield* first.open(seller, 1_000n)
   return { first, second, proxy, channel }
 })
+const two = twoFor()
 
 const pay = ({ batch, verify }: BatchFacilitator, channel: BatchChannel, max = 200n) =>
   Effect.map(verify(batch.body(channel, batch.pay(channel, max), 100n)), ({ json }) => json)
@@ -164,6 +166,59 @@ describe("the state of a channel", () => {
       yield* Effect.forEach(Array.from({ length: 20 }), () => pay(second, channel), { concurrency: "unbounded" })
       assert.ok(proxy.calls("getLedgerEntries") - reads <= 3)
     }).pipe(Effect.scoped)
+  )
+
+  it.live("of one caller's invented channels leaves proofs to the others", () =>
+    Effect.gen(function* () {
+      const keys = { flood: "flood-secret-0123456789", shop: "shop-secret-0123456789" }
+      const listed = Object.entries(keys).map(([label, secret]) => `${label}:${secret}`)
+      const { channel, second } = yield* twoFor({ FACILITATOR_API_KEYS: listed.join() })
+      const { batch } = second
+      const ask = (key: string) => {
+        const other = batch.channel(channel.payer, channel.config.receiver, channel.receiverAuthorizer)
+        const body = batch.body(other, batch.pay(other, 200n), 100n)
+        return second.verify(body, { authorization: `Bearer ${key}` })
+      }
+      const flood = Effect.forEach(Array.from({ length: 20 }), () => ask(keys.flood), { concurrency: "unbounded" })
+      const flooding = yield* Effect.forkChild(Effect.forever(flood))
+      for (let at = 0; at < 8; at++) {
+        yield* Effect.sleep("450 millis")
+        const { json, status } = yield* ask(keys.shop)
+        assert.deepStrictEqual([status, json.invalidReason], [200, word("channel_not_found")])
+      }
+      yield* Fiber.interrupt(flooding)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live.each(["getLedgerEntries", "simulateTransaction"])(
+    "before the last claim, by %s, does not end a sweep",
+    (method) =>
+      Effect.gen(function* () {
+        const { channel, first, proxy, second } = yield* two
+        const { batch } = first
+        const { receiver, token } = channel.config
+        const claim = Effect.fnUntraced(function* (total: bigint) {
+          const body = batch.body(channel, batch.claim([{ channel, max: 1_000n, total }]), 0n)
+          const { json, text } = yield* first.settled(body)
+          assert.strictEqual(json.success, true, text)
+          const { ledger } = yield* Effect.promise(() => first.rpc("getTransaction", { hash: json.transaction }))
+          yield* eventually(clockOf(second), ({ sequence }) => sequence > ledger)
+        })
+        const sweep = batch.body(channel, batch.settle(receiver), 0n)
+        const verified = Effect.map(second.verify(sweep), ({ json }) => json)
+        if (method === "getLedgerEntries") {
+          proxy.channelKeys.push(receiverKey(first.contract, receiver, token))
+          yield* claim(100n)
+          assert.strictEqual((yield* first.settled(sweep)).json.success, true)
+        }
+        yield* eventually(verified, ({ invalidReason }) => invalidReason === word("nothing_to_settle"))
+        proxy.frozen.add(method)
+        yield* claim(300n)
+        // The node answers as before the claim. A sweep that ended by it would leave the amount in the contract.
+        assert.strictEqual((yield* verified).invalidReason, "ledger_unavailable")
+        proxy.frozen.delete(method)
+        assert.strictEqual((yield* verified).isValid, true)
+      }).pipe(Effect.scoped)
   )
 
   it.live("that no read shows is proven by a simulation, or the answer is busy", () =>

@@ -127,6 +127,27 @@ describe("a voucher", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("and a deposit are the only payloads that verify for a price", () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startBatch()
+      const { batch } = facilitator
+      const seller = yield* facilitator.seller
+      const channel = yield* facilitator.open(seller, 1_000n)
+      // The buyer's own channel with the seller: it holds the authorizer's key, and claims an atom.
+      const own = yield* facilitator.open({ ...seller, authorizer: Keypair.random() }, 1_000n)
+      const claim = (total: bigint) => batch.claim([{ channel: own, max: total, total }])
+      assert.strictEqual((yield* facilitator.settled(batch.body(own, claim(1n), 0n))).json.success, true)
+      const start = yield* Effect.promise(() => batch.withdraw(channel, "Start"))
+      for (const payload of [start, claim(2n), batch.settle(seller.payTo)]) {
+        const verified = (price: bigint) =>
+          Effect.map(facilitator.verify(batch.body(channel, payload, price)), ({ json }) => json)
+        // A seller without the scheme's own part would answer it: its settle succeeds.
+        assert.strictEqual((yield* verified(100n)).invalidReason, word("payload_type"), payload.type)
+        assert.strictEqual((yield* verified(0n)).isValid, true, payload.type)
+      }
+    }).pipe(Effect.scoped)
+  )
+
   it.live("is refused within a ledger of a withdrawal's start, and below what was claimed", () =>
     Effect.gen(function* () {
       const facilitator = yield* startBatch()

@@ -1,13 +1,14 @@
 // A buyer of the simulation, with one channel. An honest one follows the client's rules: it never lowers a total that
 // was answered, and accepts a higher one only with a voucher of its own. The others also attack: they let a refund fail
-// and submit it themselves, withdraw without the seller, replay vouchers, or pay with a key of small order.
+// and submit it themselves, withdraw without the seller, replay vouchers, pay with a key of small order, or build a
+// voucher on a deposit that they never send.
 import type { ChannelConfig } from "../../../examples/batch/channels.ts"
 import { isVoucherOf, type Signer, signVoucher } from "../../../examples/batch/vouchers.ts"
 import { closeMillis, delaySeconds, place } from "./ChannelLedger.ts"
-import type { ChannelSeller } from "./ChannelSeller.ts"
+import { type ChannelSeller, failing } from "./ChannelSeller.ts"
 import { type ChannelWorld, smallOrderSignature } from "./ChannelWorld.ts"
 
-export const buyerKinds = ["honest", "honest", "refunder", "withdrawer", "replayer", "poisoner"] as const
+export const buyerKinds = ["honest", "honest", "refunder", "withdrawer", "replayer", "poisoner", "inflater"] as const
 export type BuyerKind = (typeof buyerKinds)[number]
 
 const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
@@ -128,6 +129,15 @@ export class ChannelBuyer {
     this.#reread()
   }
 
+  /** Sends a deposit to a request that fails, with a voucher whose base only that deposit would cover. */
+  async #inflate(): Promise<void> {
+    const base = this.#price * BigInt(this.#world.random.int(20, 200))
+    const max = this.#total + base + this.#price
+    const deposit = { amount: String(max), authorization: {} }
+    this.#world.count("channel deposit unsent")
+    await this.#send({ type: "deposit", voucher: this.#voucher(max), deposit }, failing)
+  }
+
   /** Submits a public refund of its own channel, without the facilitator. */
   async #submitLeaked(): Promise<void> {
     const { ledger, random } = this.#world
@@ -178,6 +188,7 @@ export class ChannelBuyer {
       if (this.kind === "refunder" && chance(0.25)) await this.#refund()
       else if (this.kind === "refunder" && chance(0.3)) await this.#submitLeaked()
       else if (this.kind === "withdrawer" && chance(0.4)) await this.#withdraw()
+      else if (this.kind === "inflater" && chance(0.3)) await this.#inflate()
       else await this.call()
     }
   }

@@ -18,6 +18,9 @@ import { changeOf } from "../../../plugins/batch-store/watchWithdrawals.ts"
 const claimMillis = 200_000
 const againMillis = 30_000
 
+/** The charge of a request whose handler fails after the payment was verified. */
+export const failing = -1n
+
 export interface Parties {
   readonly receiver: string
   readonly secret: string
@@ -37,7 +40,8 @@ export class Records {
         await world.sleep(world.random.int(0, 30))
         const current = this.records.get(id)
         const next = update(current)
-        if (next !== undefined) this.records.set(id, next)
+        if (next === undefined) this.records.delete(id)
+        else this.records.set(id, next)
         return { channel: next, status: next === current ? "unchanged" : "updated" }
       }
     }
@@ -177,6 +181,10 @@ export class ChannelSeller {
     const verified = await client.verify(paymentPayload, this.terms)
     if (verified.isValid !== true) return refuse(verified.invalidReason)
     await this.#world.sleep(this.#world.random.int(0, 2_000))
+    if (used === failing) {
+      await server.schemeHooks.onVerifiedPaymentCanceled({ paymentPayload })
+      return refuse("the handler failed")
+    }
     const isRefund = paymentPayload.payload.type === "refund"
     const amount = isRefund ? this.terms.amount : String(used)
     const receipt = await client.settle(paymentPayload, { ...this.terms, amount }, `${Math.random()}`)

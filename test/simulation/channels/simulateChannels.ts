@@ -86,11 +86,11 @@ class Run {
     const record = this.seller.records.records.get(id)
     const { balance = 0n, totalClaimed = 0n } = ledger.stateOf(id) ?? {}
     const { chargedCumulativeAmount = "0", signature = "", signedMaxClaimable = "0" } = record ?? {}
-    const max = BigInt(signedMaxClaimable)
+    const [charged, max] = [BigInt(chargedCumulativeAmount), BigInt(signedMaxClaimable)]
     const isValid = record !== undefined && ledger.accepts({ channel: id, key: config.payerAuthorizer, max, signature })
-    const signed = isValid && max < balance ? max : isValid ? balance : 0n
-    const charged = BigInt(chargedCumulativeAmount)
-    const claimable = [totalClaimed, signed < charged ? signed : charged].reduce((a, b) => (a > b ? a : b))
+    // The seller claims the whole charge. The contract refuses a claim above the voucher or the balance.
+    const isClaimable = isValid && charged <= max && charged <= balance
+    const claimable = isClaimable && charged > totalClaimed ? charged : totalClaimed
     if (claimable < served)
       this.world.broken.push(`${kind} ${id.slice(0, 6)}: ${served} served, ${claimable} claimable of ${balance}`)
   }
