@@ -192,6 +192,8 @@ send() {
       printf %s "$receipt" | flat > "$work/receipt"
       : > "$work/terms"
       [ "$status" != 402 ] || readTerms
+      # The 409 of a used payment names its reason in the body.
+      [ "$status" != 409 ] || flat < "$work/page" > "$work/terms"
       reason=$(pick receipt .errorReason)
       [ -n "$reason" ] || reason=$(pick terms .error)
       reason=$(printf %.300s "$reason" | tr '\000-\037\177' ' ')
@@ -219,7 +221,9 @@ send() {
     sleep "$wait"
   done
 }
-isSpent() { [[ "$(pick receipt .errorReason) $(pick terms .error)" =~ already_settled|authorization_spent ]]; }
+isSpent() {
+  [[ "$(pick receipt .errorReason) $(pick terms .error)" =~ already_settled|authorization_spent|payment_already_used ]]
+}
 
 # 1. Send a kept payment of the same call again.
 bodyHash=$({ [ ! -e "$work/body" ] || cat "$work/body"; } | openssl dgst -sha256 -binary | hex)

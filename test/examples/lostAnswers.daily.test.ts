@@ -218,6 +218,37 @@ it.live(
   240_000
 )
 
+it.live(
+  "a payment that a seller calls used is not replaced",
+  () =>
+    Effect.gen(function* () {
+      const { between, buyers, terms } = yield* startWorld
+      const { state } = between
+      const required = { x402Version: 2, error: "no", resource: { url: "/weather" }, accepts: [terms] }
+      const asks = { status: 402, headers: { "payment-required": encode(required) }, body: "{}" }
+      // This seller's record binds the payment to another request; it may have settled.
+      const used = { status: 409, headers: {}, body: JSON.stringify({ error: "payment_already_used" }) }
+      for (const { buy, folder, name } of buyers) {
+        state.payments.length = 0
+        state.answer = (payment) => (payment === undefined ? asks : used)
+        const first = yield* Effect.promise(() => buy([`${between.url}/weather`]))
+        assert.notStrictEqual(first.code, 0, `${name}: ${first.out}`)
+        const file = join(folder, filesIn(folder)[0]!)
+        const kept = JSON.parse(readFileSync(file, "utf8"))
+        writeFileSync(file, JSON.stringify({ ...kept, expires: 1 }))
+        const again = yield* Effect.promise(() => buy([`${between.url}/weather`]))
+        assert.notStrictEqual(again.code, 0, `${name}: ${again.out}`)
+        assert.deepStrictEqual([state.payments.length, new Set(state.payments).size], [2, 1], name)
+        // Another conflict says nothing of the payment.
+        state.answer = (payment) =>
+          payment === undefined ? asks : { ...used, body: JSON.stringify({ error: "edited_by_another" }) }
+        yield* Effect.promise(() => buy([`${between.url}/weather`]))
+        assert.deepStrictEqual([state.payments.length, new Set(state.payments).size], [4, 2], name)
+      }
+    }).pipe(Effect.scoped),
+  240_000
+)
+
 /** Not text: it contains every byte value. */
 const picture = Uint8Array.from({ length: 512 }, (_, at) => at % 256)
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64")

@@ -17,7 +17,8 @@ from .signing import BATCH, Signing
 from .wire import ask as ask
 from .wire import decode, encode, plain, terms_of
 
-SPENT = re.compile("already_settled|authorization_spent")
+SPENT = re.compile("already_settled|authorization_spent|payment_already_used")
+"""The money moved, or paid for another request by the seller's record; the page did not come."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ class Buyer(Signing):
             if channel is not None:
                 self.batch.note_cuts(channel, unknown.cuts)
             raise
-        paid = Paid(answer.status, answer.body, receipt, kept.payment, required, reason_of(receipt, required))
+        paid = Paid(answer.status, answer.body, receipt, kept.payment, required, reason_of(receipt, answer))
         settled = isinstance(receipt, dict) and receipt.get("success") is True
         if channel is not None:
             self.batch.note_cuts(channel, 0)
