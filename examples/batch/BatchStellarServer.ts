@@ -233,8 +233,8 @@ export class BatchStellarServer {
   }
 
   #verifyHere(channel: Channel, { channelConfig, voucher }: any, requirements: any): any {
-    const readAt = channel.onchainSyncedAt ?? undefined
-    if (readAt === undefined || Date.now() - readAt > (this.#options.stateTtlMillis ?? 60_000)) return undefined
+    const age = Date.now() - (channel.onchainSyncedAt ?? Number.NaN) // Negative if the clock was set back.
+    if (!(age >= 0 && age <= (this.#options.stateTtlMillis ?? 60_000))) return undefined
     const max = BigInt(voucher.maxClaimableAmount)
     // On any mismatch the facilitator verifies, with the ledger's newest state.
     const isFine =
