@@ -123,7 +123,7 @@ export const makeCharge = ({ realm, secret }, terms, store, description) => {
    * payment. A sale that has begun is not verified again, so it continues after the challenge has expired.
    * @param {Client} client @param {Challenge} challenge @returns {Client}
    */
-  const checked = (client, { expires = "", id, request: seen }) => ({
+  const checked = (client, { expires = "", id = "", request: seen }) => ({
     ...(client.url === undefined ? {} : { url: client.url }),
     settle: client.settle,
     verify: async (payment, requirements, key) => {
@@ -131,7 +131,9 @@ export const makeCharge = ({ realm, secret }, terms, store, description) => {
       if (!(Date.now() < Date.parse(expires))) return { isValid: false, invalidReason: "payment-expired" }
       const verdict = await client.verify(payment, requirements, key)
       const name = nameOf(payment)
-      return verdict.isValid !== true || (await store.putIfAbsent(`challenge/${id}`, name)) === name
+      // Other texts decode to the same bytes.
+      const used = `challenge/${Buffer.from(id, "base64url").toString("base64url")}`
+      return verdict.isValid !== true || (await store.putIfAbsent(used, name)) === name
         ? verdict
         : { isValid: false, invalidReason: "invalid-challenge" }
     }
