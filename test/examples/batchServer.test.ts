@@ -147,7 +147,7 @@ describe("a seller of batch-settlement", () => {
   it("answers no voucher that its record does not charge", async () => {
     const { hooks, request } = serverOf({ charge: unreachable })
     const { context } = await request("voucher")
-    expect(await hooks.onBeforeSettle(context)).toMatchObject({ abort: true, reason: word("missing_channel") })
+    expect(await hooks.onBeforeSettle(context)).toMatchObject({ abort: true, reason: "settlement_pending" })
     const failing = serverOf({ reserve: unreachable })
     expect((await failing.request("voucher")).verified).toMatchObject({
       abort: true,
