@@ -110,8 +110,9 @@ export const makeSell = (options) => {
         header === null ? "payment required" : "PAYMENT-SIGNATURE is not base64 of a payment"
       )
     if ("problem" in read) return refuse(request, asked, "the credential pays nothing", read)
-    const { bytes, payment } = read
+    const { bytes } = read
     const challenge = /** @type {{ challenge?: import("./mpp.mjs").Challenge }} */ (read).challenge
+    const payment = challenge && charge ? await charge.begun(read.payment) : read.payment
     const sold = await sell({
       ...{ bytes, payment, requirements: terms, request: asked },
       client: (challenge && charge?.checked(client, challenge)) ?? client,

@@ -193,9 +193,10 @@ it.live(
           expect(pending.headers.get("payment-receipt")).toBe(null)
           expect(Number(pending.headers.get("retry-after"))).toBeGreaterThan(0)
           way.order("settle")
-          // The seller was restarted with another price, and the verify has no answer.
+          // The seller was restarted with another price and other terms, and the verify has no answer.
           way.order("verify", cutting(false))
-          const resumed = await pay(open({ amount: "2000" }), challenge, transaction, url)
+          const changed = { amount: "2000", maxTimeoutSeconds: 120, prepareUrl: "https://seller.example/prepare" }
+          const resumed = await pay(open(changed), challenge, transaction, url)
           expect([resumed.status, resumed.body]).toEqual([200, { paid: url }])
           way.order("verify")
           paid += price
