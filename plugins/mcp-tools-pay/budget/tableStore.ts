@@ -3,6 +3,7 @@
 // time. Ended reservations of past days are dropped by their age and also by their day, since this machine's clock may
 // be wrong.
 import { Clock, Effect, FileSystem, Path, type Scope, Semaphore } from "effect"
+import { max as larger } from "effect/BigInt"
 import { FolderLock } from "../../../kernel/platform/Host.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { replaceFile } from "../replaceFile.ts"
@@ -196,6 +197,8 @@ const makeSteps = (storage: TableStorage) => {
   return { keep: makeKeep(storage, step), move, reserve, settleAcknowledged, step }
 }
 
+const noTotals: SignedTotals = { counted: 0n, sent: 0n }
+
 const makeTable = (storage: TableStorage) => {
   const { channels, isShared, load, payments, totals } = storage
   const { keep, move, reserve, settleAcknowledged, step } = makeSteps(storage)
@@ -224,8 +227,14 @@ const makeTable = (storage: TableStorage) => {
           table.some((one) => one.id === id && one.state === "released") ? payments.drop(id) : Effect.void
         )
       ),
-    totals: (channelId) => Effect.map(totals.all, (all) => all.get(channelId) ?? { counted: 0n, sent: 0n }),
-    keepTotals: (channelId, signed) => step(totals.put(channelId, signed)),
+    totals: (channelId) => Effect.map(totals.all, (all) => all.get(channelId) ?? noTotals),
+    keepTotals: (channelId, { counted, sent }) =>
+      step(
+        Effect.flatMap(totals.all, (all) => {
+          const known = all.get(channelId) ?? noTotals
+          return totals.put(channelId, { counted: larger(known.counted, counted), sent: larger(known.sent, sent) })
+        })
+      ),
     channels: Effect.map(channels.all, (all) => [...all].map(([channelId, one]) => ({ ...one, channelId }))),
     keepChannel: ({ channelId, ...one }) => step(channels.put(channelId, one)),
     forgetChannel: (channelId) => step(channels.put(channelId, undefined)),

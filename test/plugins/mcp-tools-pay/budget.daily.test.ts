@@ -466,6 +466,17 @@ describe("a held reservation", () => {
     })
   )
 
+  it.effect("a process that signed for less does not lower a channel's totals", () =>
+    Effect.gen(function* () {
+      const store = yield* memoryStore
+      yield* store.keepTotals("channel", { counted: 200n, sent: 300n })
+      // Read before the other process's voucher, written after it.
+      yield* store.keepTotals("channel", { counted: 250n, sent: 250n })
+      expect(yield* store.totals("channel")).toEqual({ counted: 250n, sent: 300n })
+      expect(yield* store.totals("another")).toEqual({ counted: 0n, sent: 0n })
+    })
+  )
+
   it.effect("a set clock neither ends nor stretches the replay window [S212]", () =>
     Effect.gen(function* () {
       const { clock, set } = yield* settableClock
