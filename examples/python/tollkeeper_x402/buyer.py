@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 from .kept import Kept, MemoryPayments, Payments, PaymentUnknown, Request, echoed, reason_of, send
 from .layout import SignatureRefused, Terms
@@ -43,6 +43,8 @@ class Paid:
 class Buyer(Signing):
     payments: Payments = field(default_factory=MemoryPayments)
     """Where signed payments are kept before they are sent; `FilePayments` outlives the process."""
+    receive: Callable[[Paid], object] | None = None
+    """Gets the page before its payment is forgotten; where it raises, the same call gets the page again."""
 
     def pay(
         self,
@@ -160,8 +162,10 @@ class Buyer(Signing):
             self.batch.note_cuts(channel, 0)
             if settled:
                 self.batch.note_charged(channel, sent["accepted"], sent["payload"], receipt)
-        if paid.delivered:
-            self.payments.remove(key, kept)
         if sent["payload"].get("type") == "deposit":
             self.payments.remove(kept.request.deposit_key(self.account), kept)
+        if paid.delivered:
+            if self.receive is not None:
+                self.receive(paid)
+            self.payments.remove(key, kept)
         return paid
