@@ -53,6 +53,8 @@ export interface BuyerOptions extends Call {
   readonly networkPassphrase?: string
   /** Store of signed payments, written before they are sent. Default in memory. */
   readonly payments?: Payments
+  /** Gets the page before its payment is forgotten; if it throws, the same call gets the page again. */
+  readonly receive?: (purchase: Purchase) => unknown
 }
 
 export interface Purchase {
@@ -78,10 +80,14 @@ const serverOf = ({ rpcUrl }: BuyerOptions) =>
   new rpc.Server(rpcUrl, { allowHttp: new URL(rpcUrl).protocol === "http:" })
 
 /** Sends a kept payment until its answer is known; throws `PaymentUnknown`, with the payment, if it stays unknown. */
-const deliver = async (key: string, kept: Kept, { payments = ownPayments }: BuyerOptions) => {
+const deliver = async (key: string, kept: Kept, { payments = ownPayments, receive }: BuyerOptions) => {
   const { reason, receipt, response } = await sendKept(kept)
-  if (response.ok) await payments.remove(key, kept)
-  return { reason, response, paymentPayload: decode(kept.payment), ...(receipt === undefined ? {} : { receipt }) }
+  const more = receipt === undefined ? {} : { receipt }
+  const purchase = { reason, response, paymentPayload: decode(kept.payment), ...more }
+  if (!response.ok) return purchase
+  await receive?.(purchase)
+  await payments.remove(key, kept)
+  return purchase
 }
 
 /** Sends a kept payment again. */

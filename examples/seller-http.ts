@@ -129,7 +129,7 @@ export const jsonWork = (body: unknown) => ({
 
 /** Starts the seller; its one page is `/weather`. */
 export const startSeller = async (options: SellerOptions): Promise<Seller> => {
-  const { counters, sell } = soldOnce({ ...options, store: options.store ?? memoryStore() })
+  const { counters, sell } = soldOnce({ ...options, service: "weather", store: options.store ?? memoryStore() })
   const terms = {
     scheme: "exact",
     network: options.network ?? "ledger:testnet",

@@ -25,7 +25,7 @@ export const startMeteredSeller = async (options: MeteredOptions): Promise<Selle
   const supported: any = await (await fetch(`${options.facilitator}/supported`, { headers })).json()
   const kind = supported.kinds.find((one: any) => one.scheme === "upto" && one.network === network)
   if (kind === undefined) throw new Error(`${options.facilitator} does not offer upto on ${network}`)
-  const { counters, sell } = soldOnce({ ...options, store: options.store ?? memoryStore() })
+  const { counters, sell } = soldOnce({ ...options, service: "story", store: options.store ?? memoryStore() })
   const terms = {
     scheme: "upto",
     network,

@@ -4,7 +4,7 @@
 //
 //   WEBHOOK_SECRET=… PORT=3001 node examples/webhook-receiver.ts
 import { createHmac, timingSafeEqual } from "node:crypto"
-import { createServer, type IncomingHttpHeaders, type Server } from "node:http"
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from "node:http"
 import { fileURLToPath } from "node:url"
 
 export interface Event {
@@ -39,6 +39,26 @@ export const readEvent = (headers: IncomingHttpHeaders, body: string, secret: st
   return isSigned ? (JSON.parse(body) as Event) : undefined
 }
 
+/** Maximum bytes of a message; an event has a few thousand. */
+const bytesMax = 1_048_576
+
+/** The whole body as text; undefined if it is too long or its sender went away. */
+const readBody = async (request: IncomingMessage): Promise<string | undefined> => {
+  const chunks: Array<Buffer> = []
+  let bytes = 0
+  try {
+    for await (const chunk of request) {
+      bytes += chunk.length
+      if (bytes > bytesMax) return undefined
+      chunks.push(chunk)
+    }
+  } catch {
+    return undefined
+  }
+  // A character may be divided between two chunks.
+  return Buffer.concat(chunks).toString("utf8")
+}
+
 /** Starts a receiver; `onEvent` is called once for each event. */
 export const startReceiver = (
   secret: string,
@@ -48,9 +68,8 @@ export const startReceiver = (
   // In production keep these in a database, to survive a restart.
   const seen = new Set<string>()
   const server = createServer(async (request, response) => {
-    let body = ""
-    for await (const chunk of request) body += chunk
-    const event = readEvent(request.headers, body, secret)
+    const body = await readBody(request)
+    const event = body === undefined ? undefined : readEvent(request.headers, body, secret)
     if (event !== undefined) {
       // A settlement that was lost with a database and stored again from the ledger has another id.
       const keys = [String(request.headers["webhook-id"]), `${event.type} ${event.data.transaction}`]

@@ -4,16 +4,8 @@
 // neither the facilitator nor the ledger. The seller stores its channels and its authorizer's key, or the facilitator's
 // store keeps them (`remoteChannels.ts`). `BatchClaims.ts` claims the charged amounts.
 import { randomUUID } from "node:crypto"
-import type {
-  Channel,
-  ChannelConfig,
-  Charged,
-  LedgerState,
-  PendingRefund,
-  SellerChannels,
-  Voucher
-} from "./channels.ts"
-import { channelsOver, impliedBase, largest, memoryStorage } from "./channels.ts"
+import type { Channel, ChannelConfig, Charge, Charged, PendingRefund, SellerChannels, Voucher } from "./channels.ts"
+import { channelsOver, impliedBase, largest, memoryStorage, stateIn } from "./channels.ts"
 import {
   channelIdIn,
   contractOf,
@@ -124,19 +116,6 @@ const reservationMillisMin = 5_000
 const settledMillisMin = 60_000
 const reservationMillisMax = 600_000
 
-/** The state in a verify's or settle's `extra`; undefined if it is incomplete. */
-export const stateIn = (extra: any): LedgerState | undefined => {
-  const { asOf, balance, refundNonce, totalClaimed, withdrawRequestedAt } = extra ?? {}
-  if (![balance, totalClaimed].every((one) => typeof one === "string" && /^\d{1,39}$/.test(one))) return undefined
-  return {
-    balance,
-    totalClaimed,
-    withdrawRequestedAt: Number(withdrawRequestedAt ?? 0),
-    refundNonce: Number(refundNonce ?? 0),
-    ...(Number.isSafeInteger(asOf) ? { asOf } : {})
-  }
-}
-
 const isOfScheme = (payload: any): boolean => ["deposit", "voucher", "refund"].includes(payload?.type)
 const sameConfig = (a: ChannelConfig, b: ChannelConfig): boolean =>
   (Object.keys(a) as Array<keyof ChannelConfig>).every((name) => a[name] === b[name])
@@ -235,8 +214,8 @@ export class BatchStellarServer {
   }
 
   #verifyHere(channel: Channel, { channelConfig, voucher }: any, requirements: any): any {
-    const readAt = channel.onchainSyncedAt ?? undefined
-    if (readAt === undefined || Date.now() - readAt > (this.#options.stateTtlMillis ?? 60_000)) return undefined
+    const age = Date.now() - (channel.onchainSyncedAt ?? Number.NaN) // Negative if the clock was set back.
+    if (!(age >= 0 && age <= (this.#options.stateTtlMillis ?? 60_000))) return undefined
     const max = BigInt(voucher.maxClaimableAmount)
     // On any mismatch the facilitator verifies, with the ledger's newest state.
     const isFine =
@@ -282,6 +261,10 @@ export class BatchStellarServer {
     return { skipHandler: true, response: { contentType: "application/json", body } }
   }
 
+  /** Undefined if the store's answer is missing: it may have charged. A hook that throws would settle uncharged. */
+  readonly #charge = (charge: Charge): Promise<Charged | undefined> =>
+    this.channels.charge(charge).catch(() => undefined)
+
   /** Charges a voucher. This is the whole settlement; nothing goes to the ledger. Settles nothing unreserved. */
   async #beforeSettle({ paymentPayload, requirements }: any): Promise<any> {
     const { type, voucher } = paymentPayload.payload
@@ -289,14 +272,11 @@ export class BatchStellarServer {
     if (request === undefined) return this.#abort(requirements, "missing_channel", "the request has no reservation")
     if (type !== "voucher") return
     const [{ pendingId }, { amount }] = [request, requirements]
-    // The server ignores a hook that throws, and would settle the voucher without a charge.
-    const charged = await this.channels
-      .charge({ channelId: voucher.channelId, pendingId, amount, voucher })
-      .catch((): Charged => ({ status: "missing" }))
-    if (charged.status !== "charged") {
-      if (charged.status === "exceeded") await this.#release({ paymentPayload }).catch(() => undefined)
-      const word = { missing: "missing_channel", busy: "channel_busy", exceeded: "charge_exceeds_signed_cumulative" }
-      return this.#abort(requirements, word[charged.status], "the voucher cannot be charged")
+    const charged = await this.#charge({ channelId: voucher.channelId, pendingId, amount, voucher })
+    if (charged?.status !== "charged") {
+      if (charged?.status === "exceeded") await this.#release({ paymentPayload }).catch(() => undefined)
+      const reason = this.#uncharged(requirements, charged?.status)
+      return { abort: true, reason, message: "the voucher cannot be charged" }
     }
     return {
       skip: true,
@@ -337,13 +317,11 @@ export class BatchStellarServer {
         ? this.channels.release(voucher.channelId, pendingId)
         : this.channels.sync(voucher.channelId, state, pendingId)
     const { amount } = requirements
-    const charged = await this.channels
-      .charge({ channelId: voucher.channelId, pendingId, amount, voucher, state })
-      .catch((): Charged => ({ status: "missing" }))
-    if (charged.status !== "charged") {
+    const charged = await this.#charge({ channelId: voucher.channelId, pendingId, amount, voucher, state })
+    if (charged?.status !== "charged") {
       // The deposit pays the next request. This request was not charged, so it gets no content.
-      const reason = this.#word(requirements, charged.status === "busy" ? "channel_busy" : "missing_channel")
-      return void Object.assign(result, { success: false, errorReason: reason })
+      const errorReason = this.#uncharged(requirements, charged?.status)
+      return void Object.assign(result, { success: false, errorReason })
     }
     this.#requests.set(paymentPayload, { pendingId, channel: charged.channel! })
   }
@@ -378,6 +356,11 @@ export class BatchStellarServer {
     if (request === undefined) return
     this.#requests.delete(paymentPayload)
     await this.channels.release(request.channel.channelId, request.pendingId)
+  }
+
+  #uncharged(requirements: any, status: Exclude<Charged["status"], "charged"> | undefined): string {
+    const word = { missing: "missing_channel", busy: "channel_busy", exceeded: "charge_exceeds_signed_cumulative" }
+    return status === undefined ? "settlement_pending" : this.#word(requirements, word[status])
   }
 
   #word({ network }: any, word: string): string {

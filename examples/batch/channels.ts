@@ -133,6 +133,19 @@ export interface SellerChannels {
   readonly sync: (channelId: string, state: LedgerState, pendingId?: string) => Promise<void>
 }
 
+/** The state in a verify's or settle's `extra`; undefined if it is incomplete. */
+export const stateIn = (extra: any): LedgerState | undefined => {
+  const { asOf, balance, refundNonce, totalClaimed, withdrawRequestedAt } = extra ?? {}
+  if (![balance, totalClaimed].every((one) => typeof one === "string" && /^\d{1,39}$/.test(one))) return undefined
+  return {
+    balance,
+    totalClaimed,
+    withdrawRequestedAt: Number(withdrawRequestedAt ?? 0),
+    refundNonce: Number(refundNonce ?? 0),
+    ...(Number.isSafeInteger(asOf) ? { asOf } : {})
+  }
+}
+
 /** The base implied by the voucher of an unknown channel. The buyer sets it; the ledger's state is its lower bound. */
 export const impliedBase = (maxClaimable: string, price: string): string => {
   const base = BigInt(maxClaimable) - BigInt(price)

@@ -188,14 +188,27 @@ export const requiredBy = async (answer) =>
     .json()
     .catch(() => undefined))
 
-/** Why a payment was refused, by receipt or terms, in printable form. @param {any} receipt @param {any} required */
-const reasonOf = (receipt, required) =>
-  String(receipt?.errorReason || required?.error || "")
+/** Why a payment was refused, by receipt or body, in printable form. @param {any} receipt @param {any} refused */
+const reasonOf = (receipt, refused) =>
+  String(receipt?.errorReason || refused?.error || "")
     .slice(0, reasonMax)
     .replaceAll(/\p{Cc}/gu, " ")
 
-/** The payment moved the money, but its page was not delivered. @param {string} reason */
-export const isSpent = (reason) => /already_settled|authorization_spent/.test(reason)
+/**
+ * The payment moved the money, or has paid for another request by the seller's record, and its page was not delivered.
+ * @param {string} reason
+ */
+export const isSpent = (reason) => /already_settled|authorization_spent|payment_already_used/.test(reason)
+
+/** The body of a refusal that names its reason: a 402, or a 409 of a used payment. @param {Response} answer */
+const refusedBy = async (answer) => {
+  if (answer.status === 402) return requiredBy(answer)
+  if (answer.status !== 409) return undefined
+  return answer
+    .clone()
+    .json()
+    .catch(() => undefined)
+}
 
 /**
  * Sends a kept payment until its answer is known: the page, or a refusal. Throws `PaymentUnknown` if it stays pending
@@ -217,8 +230,9 @@ export const sendKept = async (kept, { attempts = attemptsMax } = {}) => {
     let wait = pauseMillis
     if (response !== undefined) {
       const receipt = decode(response.headers.get("payment-response"))
-      const required = response.status === 402 ? await requiredBy(response) : undefined
-      const reason = reasonOf(receipt, required)
+      const refused = await refusedBy(response)
+      const required = response.status === 402 ? refused : undefined
+      const reason = reasonOf(receipt, refused)
       const isPending =
         !response.ok &&
         (response.status >= 500 ||

@@ -37,9 +37,10 @@ export { accountOf, PaymentUnknown, SignatureRefused }
 /** @typedef {import("./keptPayments.mjs").Kept} Kept */
 /**
  * `method`, `body`, `headers` of the request. `payments`: the store of signed payments, default in memory;
- * `filePayments(folder)` uses files. `name`: separates intended repeated purchases of one request.
- * @typedef {Options & import("./keptPayments.mjs").Call
- *   & { payments?: import("./keptPayments.mjs").Payments, name?: string }} Purchase
+ * `filePayments(folder)` uses files. `name`: separates intended repeated purchases of one request. `receive`: gets the
+ * page before its payment is forgotten; if it throws, the same call gets the page again.
+ * @typedef {Options & import("./keptPayments.mjs").Call & { payments?: import("./keptPayments.mjs").Payments,
+ *   name?: string, receive?: (answer: Answer) => unknown }} Purchase
  */
 /** The page, paid or not. @typedef {{ response: Response, receipt?: any, payment?: string, reason?: string }} Answer */
 
@@ -95,9 +96,12 @@ const deliver = async (key, kept, options) => {
   })
   noteAnswered(accepted, options)
   if (sent.receipt?.success === true) noteCharged(accepted, options, payload, sent.receipt)
-  if (sent.response.ok) await payments.remove(key, kept)
   if (payload.type === "deposit") await payments.remove(depositKeyOf(kept.url, options), kept)
-  return { ...sent, payment: kept.payment }
+  const answer = { ...sent, payment: kept.payment }
+  if (!sent.response.ok) return answer
+  await options.receive?.(answer)
+  await payments.remove(key, kept)
+  return answer
 }
 
 /**
@@ -191,6 +195,12 @@ export const refund = async (url, options) => {
 
 const usage = "prepared.mjs [-X METHOD] [-d BODY] [-H 'name: value']… [--out FILE] URL, or prepared.mjs --resume FILE"
 
+/** @param {Uint8Array} bytes */
+const print = (bytes) =>
+  new Promise((resolve, reject) => {
+    process.stdout.write(bytes, (error) => (error ? reject(error) : resolve(undefined)))
+  })
+
 const main = async () => {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
@@ -214,6 +224,16 @@ const main = async () => {
     const [name = "", ...rest] = line.split(":")
     return [name.trim(), rest.join(":").trim()]
   })
+  let isWritten = false
+  const write = async (/** @type {Answer} */ { receipt, response }) => {
+    isWritten = true
+    const bytes = Buffer.from(await response.clone().arrayBuffer())
+    if (values.out !== undefined) writeFileSync(values.out, bytes)
+    else await print(Buffer.concat([Buffer.from(`${response.status} `), bytes, Buffer.from("\n")]))
+    if (receipt === undefined) return
+    console.log(receipt)
+    if (values.out !== undefined) writeFileSync(`${values.out}.receipt.json`, JSON.stringify(receipt))
+  }
   const options = {
     secret,
     payments: filePayments(paymentsFolder()),
@@ -225,18 +245,17 @@ const main = async () => {
     ...(BATCH_CONTRACT && { batch: { contracts: [BATCH_CONTRACT] } }),
     ...(values.method && { method: values.method }),
     ...(values.data !== undefined && { body: values.data }),
-    headers: Object.fromEntries(named)
+    headers: Object.fromEntries(named),
+    receive: (/** @type {Answer} */ answer) =>
+      write(answer).catch((error) => {
+        const kept = "its payment is kept: the same call gets the page again"
+        throw new Error(`the page cannot be written (${error.message}); ${kept}`)
+      })
   }
   const bought = values.resume === undefined ? pay(page ?? "", options) : resume(await readKept(values.resume), options)
-  const { receipt, response } = await /** @type {Promise<Answer>} */ (bought)
-  const bytes = Buffer.from(await response.arrayBuffer())
-  if (values.out === undefined)
-    process.stdout.write(Buffer.concat([Buffer.from(`${response.status} `), bytes, Buffer.from("\n")]))
-  else writeFileSync(values.out, bytes)
-  if (receipt === undefined) return response.ok ? 0 : 1
-  console.log(receipt)
-  if (values.out !== undefined) writeFileSync(`${values.out}.receipt.json`, JSON.stringify(receipt))
-  return response.ok ? 0 : 1
+  const answer = await /** @type {Promise<Answer>} */ (bought)
+  if (!isWritten) await write(answer)
+  return answer.response.ok ? 0 : 1
 }
 
 if (process.argv[1]?.endsWith("prepared.mjs")) {

@@ -166,11 +166,12 @@ readTerms() {
 finishWith() {
   touch "$work/page"
   if [ -n "$out" ]; then
-    cp "$work/page" "$out"
-    printf %s "${receipt:-null}" > "$out.receipt.json"
+    cp "$work/page" "$out" && printf %s "${receipt:-null}" > "$out.receipt.json"
   else
     printf '%s ' "$status" && cat "$work/page" && echo
-  fi
+  fi || { say "the page cannot be written; its payment is kept: pay.sh --resume $file" && exit 5; }
+  # The payment is forgotten after its page is written.
+  [ "$isDelivered" = 0 ] || removeKept
   [ -z "${receipt:-}" ] || echo "$receipt"
   : > "$work/said"
   if [[ $status == 2* ]]; then exit 0; fi
@@ -192,11 +193,13 @@ send() {
       printf %s "$receipt" | flat > "$work/receipt"
       : > "$work/terms"
       [ "$status" != 402 ] || readTerms
+      # The 409 of a used payment names its reason in the body.
+      [ "$status" != 409 ] || flat < "$work/page" > "$work/terms"
       reason=$(pick receipt .errorReason)
       [ -n "$reason" ] || reason=$(pick terms .error)
       reason=$(printf %.300s "$reason" | tr '\000-\037\177' ' ')
       if [[ $status == 2* ]]; then
-        removeKept
+        isDelivered=1
         return 0
       fi
       [[ $status =~ ^(5|408|425|429) || $reason =~ settlement_pending|status_unknown|temporarily_unavailable ]] ||
@@ -219,14 +222,16 @@ send() {
     sleep "$wait"
   done
 }
-isSpent() { [[ "$(pick receipt .errorReason) $(pick terms .error)" =~ already_settled|authorization_spent ]]; }
+isSpent() {
+  [[ "$(pick receipt .errorReason) $(pick terms .error)" =~ already_settled|authorization_spent|payment_already_used ]]
+}
 
 # 1. Send a kept payment of the same call again.
 bodyHash=$({ [ ! -e "$work/body" ] || cat "$work/body"; } | openssl dgst -sha256 -binary | hex)
 key=$(printf '%s\n%s\n%s\n%s\n' "$payer" "$method" "$url" "$bodyHash" | openssl dgst -sha256 -binary | hex)
 file="$folder/$key.json"
 [ -z "$resumed" ] || file=$(cd "$(dirname "$resumed")" && pwd)/$(basename "$resumed")
-after=0 status="" receipt="" earlier=""
+after=0 status="" receipt="" earlier="" isDelivered=0
 if [ -e "$file" ]; then
   flat < "$file" > "$work/kept"
   payment=$(kept .payment) after=$(kept .expires) earlier=$payment

@@ -17,11 +17,31 @@ import http.client
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from tollkeeper_x402 import Batch, Buyer, FilePayments, Kept, PaymentUnknown, SignatureRefused  # noqa: E402
+from tollkeeper_x402 import Batch, Buyer, FilePayments, Kept, Paid, PaymentUnknown, SignatureRefused  # noqa: E402
+
+
+def write(paid: Paid, out: str | None) -> None:
+    try:
+        page = json.loads(paid.body)
+        json.dumps(page)
+    except (ValueError, RecursionError):
+        page = None
+    answer = {"status": paid.status, "page": page, "receipt": paid.receipt, "payment": paid.payment}
+    try:
+        if out is None:
+            answer["body"] = base64.b64encode(paid.body).decode()
+        else:
+            Path(out).write_bytes(paid.body)
+            Path(f"{out}.receipt.json").write_text(json.dumps(paid.receipt))
+        print(json.dumps(answer), flush=True)
+    except OSError as error:
+        kept = "" if paid.payment is None else "; its payment is kept: the same call gets the page again"
+        sys.exit(f"the page cannot be written ({error}){kept}")
 
 
 def main() -> int:
@@ -45,6 +65,7 @@ def main() -> int:
         batch=Batch(tuple(filter(None, [os.environ.get("BATCH_CONTRACT")]))),
         upto_contracts=tuple(filter(None, [os.environ.get("UPTO_CONTRACT")])),
         payments=FilePayments(),
+        receive=partial(write, out=given.out),
     )
     body = None if given.data is None else given.data.encode()
     if body is not None and body.startswith(b"@"):
@@ -60,8 +81,10 @@ def main() -> int:
         elif given.payment is not None:
             paid = buyer.send(given.url, given.payment)
         else:
-            # Repeated payments use vouchers of one channel.
-            for _ in range(int(os.environ.get("TIMES", "1"))):
+            # Repeated payments use vouchers of one channel; the last page is written.
+            times = int(os.environ.get("TIMES", "1"))
+            for turn in range(times):
+                buyer.receive = partial(write, out=given.out) if turn == times - 1 else None
                 paid = buyer.pay(given.url, method=given.method, body=body, headers=headers)
     except SignatureRefused as refused:
         print(json.dumps({"refused": str(refused)}))
@@ -72,18 +95,8 @@ def main() -> int:
     except (OSError, http.client.HTTPException) as error:
         print(json.dumps({"unpaid": str(error)}))
         return 1
-    try:
-        page = json.loads(paid.body)
-        json.dumps(page)
-    except (ValueError, RecursionError):
-        page = None
-    answer = {"status": paid.status, "page": page, "receipt": paid.receipt, "payment": paid.payment}
-    if given.out is None:
-        answer["body"] = base64.b64encode(paid.body).decode()
-    else:
-        Path(given.out).write_bytes(paid.body)
-        Path(f"{given.out}.receipt.json").write_text(json.dumps(paid.receipt))
-    print(json.dumps(answer))
+    if not paid.delivered or paid.payment is None:
+        write(paid, given.out)
     return 0 if paid.delivered else 1
 
 

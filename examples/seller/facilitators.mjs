@@ -9,6 +9,7 @@
 // spent (`proof`, of `ledgerProof.mjs`).
 //
 // It holds no key. With `soldOnce`: `soldOnce({ store }).facilitator(facilitators([first, second], { store }))`.
+import { randomUUID } from "node:crypto"
 import { ask, NoAnswer, pause, readSettle, readVerify, sha256 } from "./outcome.mjs"
 import { nameOf } from "./sales.mjs"
 import { memoryStore } from "./stores.mjs"
@@ -27,14 +28,24 @@ export const facilitators = (clients, { attempts = 5, pauseMillis = 1_000, proof
   if (clients.length === 0) throw new Error("no facilitator is configured")
   // By address, because the order may change while a payment is pending.
   const places = clients.map(({ url }, at) => sha256(url ?? String(at)).slice(0, 16))
-  /** One round asks each facilitator at most once; the next begins when none of them recorded anything. */
+  /**
+   * One round asks each facilitator at most once; the next begins when none of them recorded anything. Each settle is
+   * first written as sent, under its sender's name. Then the first of two decisions counts, in every process:
+   * `ended`, by the only sender, or `held`, by a lost answer or by another sender.
+   */
   const marks = (/** @type {any} */ payment, /** @type {number} */ round) => {
     const name = `${nameOf(payment)}/${round}`
+    const keyOf = (/** @type {string} */ what, /** @type {number} */ at) => `${what}/${name}/${places[at]}`
     return {
-      has: async (/** @type {string} */ what, /** @type {number} */ at) =>
-        (await store.get(`${what}/${name}/${places[at]}`)) !== undefined,
-      note: (/** @type {string} */ what, /** @type {number} */ at) =>
-        store.putIfAbsent(`${what}/${name}/${places[at]}`, "1")
+      isSent: async (/** @type {number} */ at) => (await store.get(keyOf("sent", at))) !== undefined,
+      /** Whether no other sender came before. */
+      send: async (/** @type {number} */ at) => {
+        const sender = randomUUID()
+        return (await store.putIfAbsent(keyOf("sent", at), sender)) === sender
+      },
+      fate: (/** @type {number} */ at) => store.get(keyOf("fate", at)),
+      decide: (/** @type {number} */ at, /** @type {"ended" | "held"} */ fate) =>
+        store.putIfAbsent(keyOf("fate", at), fate)
     }
   }
 
@@ -44,8 +55,8 @@ export const facilitators = (clients, { attempts = 5, pauseMillis = 1_000, proof
       const marked = marks(payment, round)
       let next = -1
       for (const at of clients.keys()) {
-        const hasEnded = await marked.has("ended", at)
-        if (!hasEnded && (await marked.has("sent", at))) return { marked, held: at, next: at }
+        const hasEnded = (await marked.fate(at)) === "ended"
+        if (!hasEnded && (await marked.isSent(at))) return { marked, held: at, next: at }
         if (!hasEnded && next < 0) next = at
       }
       if (next >= 0) return { marked, held: -1, next }
@@ -60,20 +71,18 @@ export const facilitators = (clients, { attempts = 5, pauseMillis = 1_000, proof
   const settleAt = async (marked, at, payment, requirements, key) => {
     const client = /** @type {Client & { keepsRecords?: boolean }} */ (clients[at])
     const { network } = requirements
-    // A process sent it and recorded no end: the same as a lost answer.
-    const wasSentBefore = await marked.has("sent", at)
-    await marked.note("sent", at)
+    // A process sent it and recorded no end: it has died, or it still waits.
+    if (!(await marked.send(at)) && (await marked.decide(at, "held")) === "ended") return undefined
     const isUnkept = client.keepsRecords === false
     for (let attempt = 1; ; attempt++) {
       const end = readSettle(await ask(client, "settle", payment, requirements, key), network)
       if (end.state === "settled") return end.receipt
-      const wasLost = wasSentBefore || (await marked.has("lost", at))
       const isPending = end.state === "pending"
-      if (isPending && !wasLost && (end.isUnsent || end.isUnrecorded)) {
-        await marked.note("ended", at)
-        return undefined
+      if (isPending) {
+        const isUnrecorded = end.isUnsent || end.isUnrecorded
+        if ((await marked.decide(at, isUnrecorded ? "ended" : "held")) === "ended") return undefined
       }
-      if (isPending && !end.isUnsent && !end.isUnrecorded) await marked.note("lost", at)
+      const wasLost = (await marked.fate(at)) === "held"
       // A refusal before sending is final, unless an earlier process may have sent it.
       const wasSent = wasLost || attempt > 1 || !/^invalid_/.test(isPending ? "" : end.reason)
       const isForgotten = isUnkept && !isPending && wasSent

@@ -123,19 +123,31 @@ export const makeCharge = ({ realm, secret }, terms, store, description) => {
    * payment. A sale that has begun is not verified again, so it continues after the challenge has expired.
    * @param {Client} client @param {Challenge} challenge @returns {Client}
    */
-  const checked = (client, { expires = "", id, request: seen }) => ({
+  const checked = (client, { expires = "", id = "", request: seen }) => ({
     ...(client.url === undefined ? {} : { url: client.url }),
     settle: client.settle,
     verify: async (payment, requirements, key) => {
       if (seen !== request) return { isValid: false, invalidReason: "invalid-challenge" }
       if (!(Date.now() < Date.parse(expires))) return { isValid: false, invalidReason: "payment-expired" }
       const verdict = await client.verify(payment, requirements, key)
+      if (verdict.isValid !== true) return verdict
       const name = nameOf(payment)
-      return verdict.isValid !== true || (await store.putIfAbsent(`challenge/${id}`, name)) === name
-        ? verdict
-        : { isValid: false, invalidReason: "invalid-challenge" }
+      // Other texts decode to the same bytes.
+      const used = `challenge/${Buffer.from(id, "base64url").toString("base64url")}`
+      if ((await store.putIfAbsent(used, name)) !== name) return { isValid: false, invalidReason: "invalid-challenge" }
+      await store.putIfAbsent(`mpp/${name}`, JSON.stringify(payment))
+      return verdict
     }
   })
+
+  /**
+   * The payment as it was when it was valid first, else as it is: a seller's other terms, such as its timeout, may have
+   * changed since, and the credential names only some of them. @param {any} payment @returns {Promise<any>}
+   */
+  const begun = async (payment) => {
+    const first = await store.get(`mpp/${nameOf(payment)}`)
+    return first === undefined ? payment : JSON.parse(first)
+  }
 
   /** The value of `Payment-Receipt`; the same for each repetition. @param {any} payment @param {string} reference */
   const receipt = async (payment, reference) => {
@@ -143,5 +155,5 @@ export const makeCharge = ({ realm, secret }, terms, store, description) => {
     return toText({ method, reference, status: "success", timestamp })
   }
 
-  return { challenge, checked, read, receipt }
+  return { begun, challenge, checked, read, receipt }
 }

@@ -308,10 +308,12 @@ const linesOf = ({ body = "", method, url }) => `${method}\n${url}\n${sha256(bod
 export const requestDigest = (asked) => sha256(linesOf(asked))
 
 /**
- * The Idempotency-Key of a sale: one request with one payment.
- * @param {Asked} asked @param {string | Uint8Array} bytes the payment as it was received
+ * The Idempotency-Key of a sale: one request with one payment, at one service. A caller chooses the host in its URL, so
+ * only their names separate two services of one owner.
+ * @param {Asked} asked @param {string | Uint8Array} bytes the payment as it was received @param {string} [service]
  */
-export const saleKey = (asked, bytes) => sha256(`tollkeeper-sale-v1\n${linesOf(asked)}\n${sha256(bytes)}`)
+export const saleKey = (asked, bytes, service = "") =>
+  sha256(`tollkeeper-sale-v1\n${service === "" ? "" : `${sha256(service)}\n`}${linesOf(asked)}\n${sha256(bytes)}`)
 
 /**
  * Counts causes for which a facilitator gave no answer. Logs one line when a cause begins, and again after a minute.

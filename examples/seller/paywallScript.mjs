@@ -186,14 +186,24 @@ const ask = async (encoded) => {
   }
 }
 
+/** The reason in the JSON of a 409, which refuses a used payment. */
+const usedReason = async ({ body, response }) => {
+  if (response.status !== 409) return ""
+  try {
+    return String(JSON.parse(await body.text()).error)
+  } catch {
+    return ""
+  }
+}
+
 /** Sends the kept payment until its answer is known, or three answers in a row were lost. */
 const send = async (encoded) => {
   for (let attempt = 1, lost = 0; ; attempt++) {
     const answer = await ask(encoded)
     const status = answer?.response.status ?? 504
     const receipt = decoded(answer?.response.headers.get("payment-response") ?? null)
-    const reason =
-      receipt?.errorReason ?? decoded(answer?.response.headers.get("payment-required") ?? null)?.error ?? ""
+    const asked = decoded(answer?.response.headers.get("payment-required") ?? null)
+    const reason = receipt?.errorReason ?? asked?.error ?? (answer === undefined ? "" : await usedReason(answer))
     const isPending = /settlement_pending|status_unknown|temporarily_unavailable/.test(reason)
     if (answer?.response.ok || !(status >= 500 || status === 408 || status === 429 || isPending))
       return { ...answer, receipt, reason }
@@ -236,6 +246,10 @@ const deliver = async () => {
   if (payment.paidAt === undefined && (receipt?.success || /already_settled|authorization_spent/.test(reason)))
     throw new Error(
       `You have paid, and the seller does not give the page: ${why}. Receipt ${receipt?.transaction ?? ""}`
+    )
+  if (payment.paidAt === undefined && /payment_already_used/.test(reason))
+    throw new Error(
+      "The seller says that this payment paid for another page. Ask the seller; no second one is offered."
     )
   if (!(await isOver(payment)))
     throw new Error(

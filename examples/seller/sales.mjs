@@ -105,12 +105,15 @@ export const readPayment = (header) => {
   }
 }
 
-/** @param {any} payment @param {Asked} asked @param {string | Uint8Array} [bytes] @returns {Sale} */
-export const makeSale = (payment, asked, bytes = canonical(payment)) => ({
+/**
+ * `service`: the seller's own name, in the sale's key. @param {any} payment @param {Asked} asked
+ * @param {string | Uint8Array} [bytes] @param {string} [service] @returns {Sale}
+ */
+export const makeSale = (payment, asked, bytes = canonical(payment), service = "") => ({
   name: nameOf(payment),
   exact: exactly(payment),
   request: requestDigest(asked),
-  key: saleKey(asked, bytes)
+  key: saleKey(asked, bytes, service)
 })
 
 /** Key under which a receipt pays for a single sale. @param {Receipt} receipt @param {any} payment */

@@ -19,12 +19,13 @@ export { facilitatorAt }
  * `amount`: the price, or the maximum of `upto`, atomic units. `facilitator`: base URLs, in order of preference.
  * `extra`: from the facilitator's kind, for `upto`. `prepareUrl`: sent to buyers that ask for the bytes to sign.
  * `paywall`: the 402 for browsers (`paywall.mjs`). `mpp`: also offers a charge of the Machine Payments Protocol
- * (`mpp.mjs`). `log`: gets one line for each cause for which a facilitator gave no
- * answer. `patience`: milliseconds for which an unanswered settle is repeated before the buyer gets 503.
+ * (`mpp.mjs`). `log`: gets one line for each cause for which a facilitator gave no answer.
+ * `patience`: milliseconds for which an unanswered settle is repeated before the buyer gets 503. `service`: names
+ * this service among those of one owner (`soldOnce.mjs`); default the description.
  * @typedef {{ payTo: string, asset: string, amount: string, facilitator: string | ReadonlyArray<string>,
  *   network?: string, scheme?: string, maxTimeoutSeconds?: number, description?: string, apiKey?: string,
  *   extra?: any, store?: import("./soldOnce.mjs").Store, log?: (line: string) => void, patience?: number,
- *   prepareUrl?: string, mpp?: import("./mpp.mjs").MppOptions,
+ *   service?: string, prepareUrl?: string, mpp?: import("./mpp.mjs").MppOptions,
  *   paywall?: { headers?: Record<string, string>, generateHtml: (required: any) => string } }} Options
  */
 
@@ -50,7 +51,7 @@ const bodyOf = async (request) => {
  */
 export const makeSell = (options) => {
   const { description, mpp, paywall, store = memoryStore() } = options
-  const { counters, sell } = soldOnce({ ...options, store })
+  const { counters, sell } = soldOnce({ service: description ?? "", ...options, store })
   const client = clientOf(options)
   const terms = {
     scheme: options.scheme ?? "exact",
@@ -109,8 +110,9 @@ export const makeSell = (options) => {
         header === null ? "payment required" : "PAYMENT-SIGNATURE is not base64 of a payment"
       )
     if ("problem" in read) return refuse(request, asked, "the credential pays nothing", read)
-    const { bytes, payment } = read
+    const { bytes } = read
     const challenge = /** @type {{ challenge?: import("./mpp.mjs").Challenge }} */ (read).challenge
+    const payment = challenge && charge ? await charge.begun(read.payment) : read.payment
     const sold = await sell({
       ...{ bytes, payment, requirements: terms, request: asked },
       client: (challenge && charge?.checked(client, challenge)) ?? client,
@@ -156,9 +158,26 @@ export const priced = (body, amount) => new Work(body, amount)
 const bodyBytesMax = 8 * 2 ** 20
 class TooLarge extends Error {}
 
+const isForm = (/** @type {string} */ type) => /^application\/x-www-form-urlencoded\b/i.test(type)
+const isText = (/** @type {unknown} */ value) => typeof value === "string"
+
+/**
+ * A parser's result as bytes, with their type where it is another: a form with texts alone as a form, else JSON.
+ * @param {any} parsed @param {string} type @returns {{ body: Buffer, type?: string }}
+ */
+const encodeParsed = (parsed, type) => {
+  if (typeof parsed === "string" || Buffer.isBuffer(parsed)) return { body: Buffer.from(parsed) }
+  if (!isForm(type)) return { body: Buffer.from(JSON.stringify(parsed)) }
+  const fields = Object.entries(parsed).map(([name, value]) => /** @type {const} */ ([name, [value].flat()]))
+  if (!fields.every(([, values]) => values.every(isText)))
+    return { body: Buffer.from(JSON.stringify(parsed)), type: "application/json" }
+  const form = new URLSearchParams(fields.flatMap(([name, values]) => values.map((one) => [name, String(one)])))
+  return { body: Buffer.from(form.toString()) }
+}
+
 /**
  * The body of a request of `node:http`, or a parser's result; throws if a parser read it and kept nothing.
- * @param {any} request @param {unknown} parsed @returns {Promise<any>}
+ * @param {any} request @param {unknown} parsed @returns {Promise<{ body: any, type?: string } | undefined>}
  */
 const nodeBody = async (request, parsed) => {
   // The Fetch API does not allow a body for these methods.
@@ -171,7 +190,7 @@ const nodeBody = async (request, parsed) => {
       if (length > bodyBytesMax) throw new TooLarge(`a body has at most ${bodyBytesMax} bytes`)
       chunks.push(chunk)
     }
-    return chunks.length === 0 ? undefined : Buffer.concat(chunks)
+    return chunks.length === 0 ? undefined : { body: Buffer.concat(chunks) }
   }
   const body = parsed ?? request.body
   if (body === undefined) {
@@ -182,7 +201,7 @@ const nodeBody = async (request, parsed) => {
       "a parser has read the body of this request and kept nothing: pass the parsed body to toNode's handler"
     )
   }
-  return typeof body === "string" || Buffer.isBuffer(body) ? Buffer.from(body) : Buffer.from(JSON.stringify(body))
+  return encodeParsed(body, request.headers["content-type"] ?? "")
 }
 
 /** @param {any} response @param {unknown} error */
@@ -207,11 +226,12 @@ export const toNode = (answer) => async (request, response, parsed) => {
     const { originalUrl, protocol = "http" } = /** @type {any} */ (request)
     const url = `${protocol}://${request.headers.host ?? "seller"}${originalUrl ?? request.url}`
     // Express passes `next` there.
-    const body = await nodeBody(request, typeof parsed === "function" ? undefined : parsed)
+    const read = await nodeBody(request, typeof parsed === "function" ? undefined : parsed)
     // The length of the parsed body may differ.
     headers.delete("content-length")
+    if (read?.type !== undefined) headers.set("content-type", read.type)
     const given = await answer(
-      new Request(url, { method: request.method ?? "GET", headers, ...(body === undefined ? {} : { body }) })
+      new Request(url, { method: request.method ?? "GET", headers, ...(read === undefined ? {} : { body: read.body }) })
     )
     response.writeHead(given.status, Object.fromEntries(given.headers))
     response.end(Buffer.from(await given.arrayBuffer()))

@@ -27,9 +27,12 @@ export { fileStore, memoryStore, soldTable, sqlStore } from "./stores.mjs"
  * The content of an Express request. Throws for a body that no parser has read: the sale would not be bound to it.
  * @param {any} request @returns {Asked}
  */
-const askedOf = ({ body, headers, method, originalUrl, protocol = "http", url }) => {
+const askedOf = (request) => {
+  const { body, headers, method, originalUrl, protocol = "http", url } = request
   const hasBody = headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0
-  if (hasBody && body === undefined)
+  // Express 4's parsers leave an empty object for a body of another type.
+  const isUnread = request.readableDidRead === false && canonical(body) === "{}"
+  if (hasBody && (body === undefined || isUnread))
     throw new Error("a paid request has a body that no parser has read: put the parser before soldOnce's middleware")
   return {
     method,
@@ -65,10 +68,13 @@ const makeFlights = () => {
 /**
  * Sells each payment once, over a store. `facilitator` and `middleware` wrap the official client and middleware; `sell`
  * is a sale by a custom server. `counters` has the calls that a facilitator did not answer, by cause; `log` gets a line
- * for each cause. `patience`: milliseconds for which an unanswered settle is repeated.
- * @param {{ store: Store, log?: (line: string) => void, patience?: number }} options
+ * for each cause. `patience`: milliseconds for which an unanswered settle is repeated. `service`: names this service
+ * among those of one owner with stores of their own: without it, a caller that sends the host of one to another, at the
+ * same path and price, gets the pages of both for one payment.
+ * @param {{ store: Store, log?: (line: string) => void, patience?: number, service?: string }} options
  */
 export const soldOnce = (options) => {
+  const { service } = options
   const sales = makeSales(options)
   const alone = makeFlights()
   const clients = /** @type {Set<Client>} */ (new Set())
@@ -166,7 +172,7 @@ export const soldOnce = (options) => {
       if (read === undefined) return pay(request, response, next)
       try {
         const { bytes, payment } = read
-        const sale = makeSale(payment, askedOf(request), bytes)
+        const sale = makeSale(payment, askedOf(request), bytes, service)
         await alone(sale.name, "", async () => {
           const known = (await sales.known(sale)) ?? (await resume(sale, payment))
           if (known?.released === true) return release(response, known)
@@ -197,7 +203,7 @@ export const soldOnce = (options) => {
    */
   const sell = async ({ bytes, client, payment, request, requirements, work }) => {
     const asked = typeof request === "string" ? { method: "GET", url: request } : request
-    const sale = makeSale(payment, asked, bytes)
+    const sale = makeSale(payment, asked, bytes, service)
     return alone(sale.name, `${sale.exact} ${sale.request}`, async () => {
       const known = await sales.known(sale)
       if (known !== undefined) return known

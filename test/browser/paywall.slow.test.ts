@@ -197,6 +197,18 @@ describe.runIf(hasChromium)("the paywall page", () => {
       await visit.page.locator("#pay:enabled").waitFor()
       expect(await visit.page.locator("#say").textContent()).toMatch(/refused the payment.*no second one is offered/)
     }
+    // Another refusal names a used payment. Its last ledger has closed, and it may have settled.
+    lose = () => Response.json({ error: "payment_already_used" }, { status: 409 })
+    await visit.page.evaluate(() => {
+      const { localStorage } = globalThis as any
+      const [place] = Object.keys(localStorage)
+      localStorage[place!] = JSON.stringify({ ...JSON.parse(localStorage[place!]), ledger: 1 })
+    })
+    for (const _ of [1, 2]) {
+      await visit.page.locator("#pay").click()
+      await visit.page.locator("#pay:enabled").waitFor()
+      expect(await visit.page.locator("#say").textContent()).toMatch(/paid for another page.*no second one is offered/)
+    }
     lose = undefined
     await visit.page.locator("#pay").click()
     await visit.page.locator("pre").waitFor()

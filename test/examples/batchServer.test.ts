@@ -1,11 +1,13 @@
 // The seller's class when its record of channels fails: the official server ignores a hook that throws, so each failure
 // has to be an answer.
+import { Keypair } from "@stellar/stellar-sdk"
 import { createServer } from "node:http"
 import { describe, expect, it, vi } from "vitest"
 import { BatchClaims } from "../../examples/batch/BatchClaims.ts"
 import { listen } from "../../examples/seller-http.ts"
 import { claimPauseSeconds } from "../../plugins/batch-store/contract.ts"
 import { BatchStellarServer } from "../../examples/batch/BatchStellarServer.ts"
+import { channelIdIn, placeOf, signerOf, signVoucher } from "../../examples/batch/vouchers.ts"
 import { type Channel, channelsOver, memoryStorage, type SellerChannels } from "../../examples/batch/channels.ts"
 
 const channelConfig = {
@@ -116,10 +118,36 @@ describe("claims of a seller", () => {
 })
 
 describe("a seller of batch-settlement", () => {
+  it("asks the facilitator where its clock was set back", async () => {
+    const payer = signerOf(Keypair.random().secret())
+    const contract = channelConfig.token
+    const config = { ...channelConfig, payerAuthorizer: payer.address }
+    const { network } = requirements
+    const channelId = channelIdIn(network, contract, config)
+    const signed = signVoucher(payer, placeOf(network, contract), channelId, 100n)
+    const storage = memoryStorage()
+    const record = { channelId, channelConfig: config, chargedCumulativeAmount: "0", ...state, refundNonce: 0 }
+    const read = { signedMaxClaimable: "0", signature: "", lastRequestTimestamp: 0, onchainSyncedAt: Date.now() }
+    await storage.updateChannel(channelId, () => ({ ...record, ...read }))
+    const { hooks } = serverOf(channelsOver(storage))
+    const { receiver: payTo, receiverAuthorizer, token: asset, withdrawDelay } = config
+    const extra = { batchContract: contract, receiverAuthorizer, withdrawDelay }
+    const context = {
+      paymentPayload: { payload: { type: "voucher", channelConfig: config, voucher: signed } },
+      requirements: { ...requirements, payTo, asset, extra }
+    }
+    expect(await hooks.onBeforeVerify(context)).toMatchObject({ skip: true, result: { isValid: true } })
+    // The reading is from an hour ahead, and would be used until then.
+    vi.useFakeTimers({ now: Date.now() - 3_600_000, toFake: ["Date"] })
+    const late = await hooks.onBeforeVerify(context)
+    vi.useRealTimers()
+    expect(late).toBeUndefined()
+  })
+
   it("answers no voucher that its record does not charge", async () => {
     const { hooks, request } = serverOf({ charge: unreachable })
     const { context } = await request("voucher")
-    expect(await hooks.onBeforeSettle(context)).toMatchObject({ abort: true, reason: word("missing_channel") })
+    expect(await hooks.onBeforeSettle(context)).toMatchObject({ abort: true, reason: "settlement_pending" })
     const failing = serverOf({ reserve: unreachable })
     expect((await failing.request("voucher")).verified).toMatchObject({
       abort: true,

@@ -203,3 +203,39 @@ it("a payment stays with its facilitator when their order changes", async () => 
   }
   expect(asked).toEqual(["http://one", "http://one"])
 })
+
+it("a payment that two processes send is asked of one facilitator alone", async () => {
+  const asked: Array<string> = []
+  const requirements = { network: "stellar:testnet" }
+  const settled = { success: true, transaction: "a".repeat(64), network: "stellar:testnet" }
+  const busy = { ...settled, success: false, errorReason: "settle_ledger_temporarily_unavailable" }
+  const [firstAsked, bothAsked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const verify = async () => ({ isValid: true })
+  // The first facilitator records the second process's settle, while it refuses the first one's.
+  const settle = async () => {
+    asked.push("one")
+    if (asked.length === 1) {
+      firstAsked.resolve()
+      await bothAsked.promise
+      return busy
+    }
+    bothAsked.resolve()
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    return settled
+  }
+  const other = async () => {
+    asked.push("two")
+    return settled
+  }
+  const clients = [
+    { url: "http://one", verify, settle },
+    { url: "http://two", verify, settle: other }
+  ]
+  const store = memoryStore()
+  const process = () => facilitators(clients, { store, attempts: 1 }).settle({ payload: { nonce: 1 } }, requirements)
+  const first = process()
+  await firstAsked.promise
+  const [early, late] = await Promise.all([first, process()])
+  expect([early.errorReason, late.success]).toEqual(["settlement_pending", true])
+  expect(asked).toEqual(["one", "one"])
+})

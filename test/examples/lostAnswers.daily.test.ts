@@ -4,7 +4,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFile, spawnSync } from "node:child_process"
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -213,6 +213,67 @@ it.live(
         writeFileSync(file, JSON.stringify({ ...kept, expires: 1 }))
         yield* Effect.promise(() => buy([`${between.url}/weather`]))
         assert.deepStrictEqual([state.payments.length, new Set(state.payments).size], [4, 2], name)
+      }
+    }).pipe(Effect.scoped),
+  240_000
+)
+
+it.live(
+  "a payment that a seller calls used is not replaced",
+  () =>
+    Effect.gen(function* () {
+      const { between, buyers, terms } = yield* startWorld
+      const { state } = between
+      const required = { x402Version: 2, error: "no", resource: { url: "/weather" }, accepts: [terms] }
+      const asks = { status: 402, headers: { "payment-required": encode(required) }, body: "{}" }
+      // This seller's record binds the payment to another request; it may have settled.
+      const used = { status: 409, headers: {}, body: JSON.stringify({ error: "payment_already_used" }) }
+      for (const { buy, folder, name } of buyers) {
+        state.payments.length = 0
+        state.answer = (payment) => (payment === undefined ? asks : used)
+        const first = yield* Effect.promise(() => buy([`${between.url}/weather`]))
+        assert.notStrictEqual(first.code, 0, `${name}: ${first.out}`)
+        const file = join(folder, filesIn(folder)[0]!)
+        const kept = JSON.parse(readFileSync(file, "utf8"))
+        writeFileSync(file, JSON.stringify({ ...kept, expires: 1 }))
+        const again = yield* Effect.promise(() => buy([`${between.url}/weather`]))
+        assert.notStrictEqual(again.code, 0, `${name}: ${again.out}`)
+        assert.deepStrictEqual([state.payments.length, new Set(state.payments).size], [2, 1], name)
+        // Another conflict says nothing of the payment.
+        state.answer = (payment) =>
+          payment === undefined ? asks : { ...used, body: JSON.stringify({ error: "edited_by_another" }) }
+        yield* Effect.promise(() => buy([`${between.url}/weather`]))
+        assert.deepStrictEqual([state.payments.length, new Set(state.payments).size], [4, 2], name)
+      }
+    }).pipe(Effect.scoped),
+  240_000
+)
+
+// Linux's device for a full disk: it opens, and takes no bytes.
+it.live.skipIf(!existsSync("/dev/full"))(
+  "a page that its disk does not take is given again",
+  () =>
+    Effect.gen(function* () {
+      const { between, buyers, terms } = yield* startWorld
+      const { state } = between
+      const required = { x402Version: 2, error: "pay", resource: { url: "/weather" }, accepts: [terms] }
+      const asks = { status: 402, headers: { "payment-required": encode(required) }, body: "{}" }
+      const receipt = encode({ success: true, transaction: "a", network: terms.network })
+      state.answer = (payment) =>
+        payment === undefined ? asks : { status: 200, headers: { "payment-response": receipt }, body: picture }
+      for (const { buy, folder, name } of buyers) {
+        state.payments.length = 0
+        const [full, out] = [`${folder}.full`, `${folder}.out`]
+        symlinkSync("/dev/full", full)
+        const lost = yield* Effect.promise(() => buy(["--out", full, `${between.url}/weather`]))
+        assert.notStrictEqual(lost.code, 0, `${name}: ${lost.out}`)
+        assert.match(lost.out, /cannot be written.*payment is kept/, name)
+        assert.deepStrictEqual([state.payments.length, filesIn(folder).length], [1, 1], name)
+        const got = yield* Effect.promise(() => buy(["--out", out, `${between.url}/weather`]))
+        assert.strictEqual(got.code, 0, `${name}: ${got.out}`)
+        assert.deepStrictEqual(new Uint8Array(readFileSync(out)), picture, name)
+        assert.isTrue(JSON.parse(readFileSync(`${out}.receipt.json`, "utf8")).success, name)
+        assert.deepStrictEqual([new Set(state.payments).size, filesIn(folder)], [1, []], name)
       }
     }).pipe(Effect.scoped),
   240_000

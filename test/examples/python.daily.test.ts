@@ -5,8 +5,10 @@ import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFile, spawn, spawnSync } from "node:child_process"
 import { createServer } from "node:http"
+import { connect } from "node:net"
 import { join } from "node:path"
 import { promisify } from "node:util"
+import { signPayment } from "../../examples/buyer.ts"
 import { pay } from "../../examples/client/prepared.mjs"
 import { startSeller } from "../../examples/seller-http.ts"
 import { root } from "../../runtime/bootstrap.mjs"
@@ -146,6 +148,72 @@ it.live.runIf(hasPython)(
       expect(before - (yield* facilitator.balance(buyer.publicKey()))).toBe(36_000n)
     }).pipe(Effect.scoped),
   240_000
+)
+
+const report = `
+import json, os, sys
+from wsgiref.simple_server import make_server
+from tollkeeper_x402 import Seller, Work, wsgi
+seller = Seller(pay_to=os.environ["PAY_TO"], asset=os.environ["ASSET"], amount="10000",
+                facilitator=os.environ["FACILITATOR_URL"], max_timeout_seconds=300)
+sells = wsgi(seller, "/report", lambda asked: Work({"asked": asked["wsgi.input"].read().decode()}), "POST")
+with make_server("127.0.0.1", 0, sells) as server:
+    print(f"http://127.0.0.1:{server.server_port}/report", flush=True)
+    server.serve_forever()
+`
+
+/** Sends bytes over a connection and ends them there; the answer as text. */
+const sendRaw = (url: string, text: string) =>
+  new Promise<string>((resolve, reject) => {
+    let answer = ""
+    const socket = connect({ host: "127.0.0.1", port: Number(new URL(url).port), allowHalfOpen: true })
+    socket.on("data", (data) => (answer += data)).on("error", reject)
+    socket.on("end", () => resolve(answer))
+    socket.end(text)
+  })
+
+it.live.runIf(hasPython)(
+  "Python's seller sells no part of a request's body",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* start
+      const buyer = yield* facilitator.account()
+      const payTo = (yield* facilitator.account(0n)).publicKey()
+      const env = { ...process.env, PAY_TO: payTo, ASSET: testnetUsdc, FACILITATOR_URL: facilitator.url }
+      const url = yield* Effect.acquireRelease(
+        Effect.promise(async () => {
+          const child = spawn(python, ["-c", report], { cwd: folder, env, stdio: ["ignore", "pipe", "ignore"] })
+          const line: string = await new Promise((resolve) =>
+            child.stdout.once("data", (data) => resolve(String(data)))
+          )
+          return { child, url: line.trim() }
+        }),
+        ({ child }) => Effect.sync(() => child.kill())
+      ).pipe(Effect.map((started) => started.url))
+      const asked: any = yield* Effect.promise(() => fetch(url, { method: "POST" }).then((answer) => answer.json()))
+      const [accepted] = asked.accepts
+      const options = { secret: buyer.secret(), rpcUrl: facilitator.ledgerUrl, maxAmount: 10_000n }
+      const transaction = yield* Effect.promise(() => signPayment(accepted, { ...options, network: "stellar:testnet" }))
+      const payment = { x402Version: 2, payload: { transaction }, resource: asked.resource, accepted }
+      const header = Buffer.from(JSON.stringify(payment)).toString("base64")
+      const head = `POST /report HTTP/1.1\r\nhost: ${new URL(url).host}\r\npayment-signature: ${header}\r\n`
+      const body = "all that is asked"
+      const statusOf = (answer: string) => Number(/^HTTP\/1.\d (\d+)/.exec(answer)?.[1])
+      const raw = (rest: string) => Effect.promise(() => sendRaw(url, `${head}${rest}`))
+      const framed = `content-length: ${body.length}\r\n\r\n`
+      const cut = yield* raw(`${framed}${body.slice(0, 4)}`)
+      expect(statusOf(cut)).toBe(400)
+      for (const length of ["-1", "x", "\u00b2"])
+        expect(statusOf(yield* raw(`content-length: ${length}\r\n\r\n`))).toBe(400)
+      const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+      expect(statusOf(yield* raw(`transfer-encoding: chunked\r\n\r\n${chunks}`))).toBe(411)
+      expect(yield* facilitator.balance(payTo)).toBe(0n)
+      // The whole request still gets what it asked for.
+      const paid = yield* raw(`${framed}${body}`)
+      expect([statusOf(paid), paid.endsWith(JSON.stringify({ asked: body }).replace(":", ": "))]).toEqual([200, true])
+      expect(yield* facilitator.balance(payTo)).toBe(10_000n)
+    }).pipe(Effect.scoped),
+  120_000
 )
 
 it.live.runIf(hasPython)(

@@ -17,13 +17,18 @@ const serve = async (listener: RequestListener) => {
   return { url, close: () => server.close() }
 }
 
-/** The status and body of a POST of JSON. */
-const post = async (listener: RequestListener, headers: Record<string, string> = {}, method = "POST") => {
+/** The status and body of a POST, of JSON if not of another body. */
+const post = async (
+  listener: RequestListener,
+  headers: Record<string, string> = {},
+  method = "POST",
+  body = '{ "company": "Acme" }'
+) => {
   const { close, url } = await serve(listener)
   const response = await fetch(url, {
     method,
     headers: { "content-type": "application/json", connection: "close", ...headers },
-    ...(method === "GET" ? {} : { body: '{ "company": "Acme" }' })
+    ...(method === "GET" ? {} : { body })
   })
   const text = await response.text()
   close()
@@ -31,6 +36,7 @@ const post = async (listener: RequestListener, headers: Record<string, string> =
 }
 
 const echo = async (request: Request) => new Response(await request.text())
+const failed = (_error: unknown, _request: unknown, response: any, _next: unknown) => response.status(500).end("unread")
 const consumed = async (request: IncomingMessage) => {
   for await (const chunk of request) void chunk
 }
@@ -49,6 +55,19 @@ it("reaches the seller as it was sent, and as a parser kept it", async () => {
   }
   expect(await post(fastify)).toEqual([200, '{"company":"Acme"}'])
   expect(await post(toNode(echo), {}, "GET")).toEqual([200, ""])
+})
+
+it("is the form that was sent where a parser kept its fields", async () => {
+  const fields = async (request: Request) => Response.json([...(await request.formData())])
+  const form = { "content-type": "application/x-www-form-urlencoded" }
+  const app = (extended: boolean) =>
+    express().post("/report", express.urlencoded({ extended }), toNode(fields)).use(failed)
+  const sent = "city=Riga+%26+more&day=1&day=2"
+  expect(await post(app(false), form, "POST", sent)).toEqual([200, '[["city","Riga & more"],["day","1"],["day","2"]]'])
+  // Fields below fields have no form, so they are JSON, and no other form is read instead.
+  const nested = express().post("/report", express.urlencoded({ extended: true }), toNode(echo))
+  expect(await post(nested, form, "POST", "a[b]=1")).toEqual([200, '{"a":{"b":"1"}}'])
+  expect((await post(app(true), form, "POST", "a[b]=1"))[0]).toBe(500)
 })
 
 it("is refused above its limit, before it is read whole", async () => {
@@ -94,8 +113,14 @@ it("is part of the sale behind the official middleware, or refused", async () =>
   const { middleware } = soldOnce({ store: memoryStore() })
   const paid = middleware((_request, response) => response.status(402).end())
   const headers = { "payment-signature": Buffer.from('{"payload":{}}').toString("base64") }
-  const failed = (_error: unknown, _request: unknown, response: any, _next: unknown) =>
-    response.status(500).end("unread")
   expect(await post(express().use(paid).use(failed), headers)).toEqual([500, "unread"])
   expect((await post(express().use(express.json()).use(paid).use(failed), headers))[0]).toBe(402)
+  // As Express 4's parser leaves another type: unread, with an empty object.
+  const leaving = (request: any, _response: unknown, next: () => void) => {
+    request.body = {}
+    next()
+  }
+  const other = { ...headers, "content-type": "text/plain" }
+  expect(await post(express().use(leaving).use(paid).use(failed), other)).toEqual([500, "unread"])
+  expect((await post(express().use(express.json()).use(paid).use(failed), headers, "POST", "{}"))[0]).toBe(402)
 })

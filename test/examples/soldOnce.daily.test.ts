@@ -4,6 +4,7 @@ import { expect, it } from "@effect/vitest"
 import { PGlite } from "@electric-sql/pglite"
 import { Effect } from "effect"
 import { once } from "node:events"
+import { createServer, get } from "node:http"
 import { mkdtemp, readdir, rm } from "node:fs/promises"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
@@ -11,6 +12,7 @@ import { join } from "node:path"
 import { describe } from "vitest"
 import { encode, facilitatorAt } from "../../examples/seller/outcome.mjs"
 import { jsonWork } from "../../examples/seller-http.ts"
+import { makeSell, toNode } from "../../examples/seller/sellRequest.mjs"
 import { fileStore, memoryStore, soldOnce, soldTable, sqlStore, type Store } from "../../examples/seller/soldOnce.mjs"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { cutting, startWay, type Way } from "../support/facilitatorWay.ts"
@@ -224,6 +226,42 @@ describe("a payment that comes again", () => {
         expect(again.find((one) => !one.released)).toMatchObject({ state: "used" })
         expect(yield* facilitator.balance(sale.payTo)).toBe(price)
       }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("buys one page from two services, whatever host its caller names", () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startFacilitator()
+      const { payment, payTo, requirements } = yield* makePayment(facilitator)
+      const { amount, asset, maxTimeoutSeconds, network } = requirements
+      const options = { amount, asset, maxTimeoutSeconds, network, payTo, facilitator: facilitator.url }
+      const open = (name: object) =>
+        Effect.acquireRelease(
+          Effect.promise(async () => {
+            const sell = makeSell({ ...options, ...name, log: () => {} })
+            const server = createServer(toNode((request) => sell(request, () => name)))
+            await once(server.listen(0, "127.0.0.1"), "listening")
+            return server
+          }),
+          (server) => Effect.sync(() => void server.close())
+        ).pipe(Effect.map((server) => (server.address() as { port: number }).port))
+      const services = [yield* open({ description: "weather" }), yield* open({ description: "news" })]
+      const more = [yield* open({ service: "a" }), yield* open({ service: "b" })]
+      const ask = (port: number) =>
+        Effect.promise(
+          () =>
+            new Promise<number>((resolve, reject) => {
+              const headers = { host: "weather.example", "payment-signature": encode(payment), connection: "close" }
+              const sent = get({ port, host: "127.0.0.1", path: "/page", headers }, (answer) => {
+                answer.resume()
+                resolve(answer.statusCode ?? 0)
+              })
+              sent.on("error", reject)
+            })
+        )
+      const asked = yield* Effect.forEach([...services, ...more, services[0]!], ask)
+      expect(asked).toEqual([200, 409, 409, 409, 200])
+      expect(yield* facilitator.balance(payTo)).toBe(price)
     }).pipe(Effect.scoped)
   )
 

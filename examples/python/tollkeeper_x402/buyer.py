@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 from .kept import Kept, MemoryPayments, Payments, PaymentUnknown, Request, echoed, reason_of, send
 from .layout import SignatureRefused, Terms
@@ -17,7 +17,8 @@ from .signing import BATCH, Signing
 from .wire import ask as ask
 from .wire import decode, encode, plain, terms_of
 
-SPENT = re.compile("already_settled|authorization_spent")
+SPENT = re.compile("already_settled|authorization_spent|payment_already_used")
+"""The money moved, or paid for another request by the seller's record; the page did not come."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class Paid:
 class Buyer(Signing):
     payments: Payments = field(default_factory=MemoryPayments)
     """Where signed payments are kept before they are sent; `FilePayments` outlives the process."""
+    receive: Callable[[Paid], object] | None = None
+    """Gets the page before its payment is forgotten; where it raises, the same call gets the page again."""
 
     def pay(
         self,
@@ -153,14 +156,16 @@ class Buyer(Signing):
             if channel is not None:
                 self.batch.note_cuts(channel, unknown.cuts)
             raise
-        paid = Paid(answer.status, answer.body, receipt, kept.payment, required, reason_of(receipt, required))
+        paid = Paid(answer.status, answer.body, receipt, kept.payment, required, reason_of(receipt, answer))
         settled = isinstance(receipt, dict) and receipt.get("success") is True
         if channel is not None:
             self.batch.note_cuts(channel, 0)
             if settled:
                 self.batch.note_charged(channel, sent["accepted"], sent["payload"], receipt)
-        if paid.delivered:
-            self.payments.remove(key, kept)
         if sent["payload"].get("type") == "deposit":
             self.payments.remove(kept.request.deposit_key(self.account), kept)
+        if paid.delivered:
+            if self.receive is not None:
+                self.receive(paid)
+            self.payments.remove(key, kept)
         return paid

@@ -152,8 +152,13 @@ class FilePayments:
             self._file(key).unlink(missing_ok=True)
 
 
-def reason_of(receipt: Any, required: Any) -> str:
-    texts = (one.get(name) for one, name in ((receipt, "errorReason"), (required, "error")) if isinstance(one, dict))
+def reason_of(receipt: Any, answer: Answer) -> str:
+    """Why a payment was refused: by its receipt, by a 402, or by the 409 of a used payment."""
+    refused = terms_of(answer)
+    if answer.status == 409:
+        with contextlib.suppress(ValueError, RecursionError):
+            refused = answer.json()
+    texts = (one.get(name) for one, name in ((receipt, "errorReason"), (refused, "error")) if isinstance(one, dict))
     return next((str(text) for text in texts if text), "")
 
 
@@ -168,7 +173,7 @@ def send(kept: Kept, attempts: int = 20) -> tuple[Answer, Any, Any]:
             cuts, why = cuts + 1, f"the answer was lost ({error})"
         else:
             receipt, required = decoded(answer.headers.get("payment-response")), terms_of(answer)
-            reason = reason_of(receipt, required)
+            reason = reason_of(receipt, answer)
             late = answer.status >= 500 or answer.status in (408, 425, 429) or PENDING.search(reason)
             if 200 <= answer.status < 300 or not late:
                 return answer, receipt, required

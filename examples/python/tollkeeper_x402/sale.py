@@ -126,9 +126,11 @@ class Sale:
     key: str
 
     @staticmethod
-    def of(payment: Mapping[str, Any], raw: bytes, method: str, url: str, body: bytes) -> Sale:
+    def of(payment: Mapping[str, Any], raw: bytes, method: str, url: str, body: bytes, service: str = "") -> Sale:
+        """`service`: the seller's own name. A caller chooses the host in its URL, so the URL names no service."""
         asked = f"{method}\n{url}\n{digest(body)}"
-        key = digest(f"tollkeeper-sale-v1\n{asked}\n{digest(raw)}")
+        named = f"{digest(service)}\n" if service else ""
+        key = digest(f"tollkeeper-sale-v1\n{named}{asked}\n{digest(raw)}")
         return Sale(payment, identity(payment), f"{digest(canonical(payment))} {digest(asked)}", key)
 
 

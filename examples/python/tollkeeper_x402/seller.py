@@ -64,6 +64,8 @@ class Seller:
     scheme: str = "exact"
     max_timeout_seconds: int = 60
     description: str = ""
+    service: str = ""
+    """Names this service among those of one owner that keep their sales apart; default the description."""
     api_key: str | None = None
     folder: Path | None = None
     """Where sales are kept; None: in memory, for one process."""
@@ -107,7 +109,7 @@ class Seller:
             payload = json.loads(raw)
             if not isinstance(payload["payload"], dict):
                 raise TypeError
-            sale = Sale.of(payload, raw, method, url, body)
+            sale = Sale.of(payload, raw, method, url, body, self.service or self.description)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return self._refuse(url, "PAYMENT-SIGNATURE is not base64 of a payment")
         with self._guard:
@@ -203,7 +205,29 @@ class Seller:
 
 
 Environ = Mapping[str, Any]
-STATUSES = {200: "OK", 402: "Payment Required", 409: "Conflict", 502: "Bad Gateway", 503: "Service Unavailable"}
+STATUSES = {
+    200: "OK",
+    400: "Bad Request",
+    402: "Payment Required",
+    409: "Conflict",
+    411: "Length Required",
+    502: "Bad Gateway",
+    503: "Service Unavailable",
+}
+
+
+def _read_body(environ: Environ) -> bytes | int:
+    """The whole body, or the status of a refusal: a sale of a part would charge for a request that was never made."""
+    if environ.get("wsgi.input_terminated"):
+        return environ["wsgi.input"].read()
+    # A server that passes a chunked body on by its framing alone does not say where it ends.
+    if environ.get("HTTP_TRANSFER_ENCODING"):
+        return 411
+    length = environ.get("CONTENT_LENGTH") or "0"
+    if not (length.isascii() and length.isdigit()):
+        return 400
+    body = environ["wsgi.input"].read(int(length))
+    return body if len(body) == int(length) else 400
 
 
 def wsgi(
@@ -218,8 +242,10 @@ def wsgi(
         query = f"?{environ['QUERY_STRING']}" if environ.get("QUERY_STRING") else ""
         host = environ.get("HTTP_HOST") or f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"
         url = f"{environ['wsgi.url_scheme']}://{host}{path}{query}"
-        length = environ.get("CONTENT_LENGTH") or "0"
-        body = environ["wsgi.input"].read(int(length)) if method != "GET" and length.isdigit() else b""
+        body = b"" if method == "GET" else _read_body(environ)
+        if isinstance(body, int):
+            start_response(f"{body} {STATUSES[body]}", [("content-type", "text/plain")])
+            return [b"nothing was sold: the body of the request is not whole, or has no content-length"]
         asked = {**environ, "wsgi.input": io.BytesIO(body)}
         header = environ.get("HTTP_PAYMENT_SIGNATURE")
         answer = seller.handle(url, header, lambda: work(asked), method, body)

@@ -102,6 +102,7 @@ export class BudgetStore extends Context.Service<
     readonly forget: (id: string) => Effect.Effect<void, BudgetUnavailable>
     /** Zeros if nothing is stored for the channel. */
     readonly totals: (channelId: string) => Effect.Effect<SignedTotals, BudgetUnavailable>
+    /** Raises the totals; lower ones change nothing, since another process may have signed for more. */
     readonly keepTotals: (channelId: string, totals: SignedTotals) => Effect.Effect<void, BudgetUnavailable>
     /** Channels that may hold money. */
     readonly channels: Effect.Effect<ReadonlyArray<StoredChannel>, BudgetUnavailable>

@@ -50,10 +50,13 @@ export const makeHoldTurn = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const { authorization } = one
     if (authorization === undefined) {
-      // A signed reservation without an authorization is a voucher's; no ledger decides it.
       // Its process may have been slow, and sign it while this turn waits.
-      const isAbandoned = one.state === "reserved" && now - one.createdAtMillis > abandonedMillis
-      if (isAbandoned) yield* store.move(one.id, { state: "released", from: "reserved" })
+      if (now - one.createdAtMillis <= abandonedMillis) return
+      if (one.state === "reserved") yield* store.move(one.id, { state: "released", from: "reserved" })
+      // A signed reservation without an authorization is a voucher's; no ledger decides it. A voucher that was never
+      // stored was never sent, and from its release on it cannot be stored.
+      const isStored = one.state !== "signed" || (yield* store.kept(one.id)).payment !== undefined
+      if (!isStored) yield* store.move(one.id, { state: "released", from: "signed" })
       return
     }
     if (one.transaction !== undefined && (yield* provesPayment(rpc, one.transaction, one, authorization))) {

@@ -3,7 +3,9 @@
 // time. Ended reservations of past days are dropped by their age and also by their day, since this machine's clock may
 // be wrong.
 import { Clock, Effect, FileSystem, Path, type Scope, Semaphore } from "effect"
+import { max as larger } from "effect/BigInt"
 import { FolderLock } from "../../../kernel/platform/Host.ts"
+import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { replaceFile } from "../replaceFile.ts"
 import { turnsIn } from "./turnsIn.ts"
 import {
@@ -92,8 +94,44 @@ const makeKeep = ({ load, payments }: TableStorage, step: Step): BudgetStore["Se
     )
 }
 
+interface SeenAnswer {
+  /** Milliseconds since its acknowledgement when it was seen first, by the machine's clock. */
+  readonly age: number
+  /** The monotonic time then. */
+  readonly at: number
+}
+
+/**
+ * The time since an acknowledgement. From its first sight on it is counted by the monotonic clock, because setting the
+ * machine's clock forward would end the replay window, and the call would be paid again.
+ */
+const makeAges = () => {
+  const seen = new Map<string, SeenAnswer>()
+  const note = (id: string, age: number) =>
+    Effect.map(monotonicMillis, (at): SeenAnswer => {
+      const known = seen.get(id) ?? { age, at }
+      seen.set(id, known)
+      return known
+    })
+  /** The acknowledged payments of a table that are at least this old. */
+  const olderThan = Effect.fnUntraced(function* (table: ReadonlyArray<Reservation>, ageMillis: number) {
+    const [now, elapsed] = [yield* Clock.currentTimeMillis, yield* monotonicMillis]
+    const waiting = table.filter(({ state }) => state === "acknowledged")
+    const ids = new Set(waiting.map(({ id }) => id))
+    for (const id of seen.keys()) if (!ids.has(id)) seen.delete(id)
+    const old = new Set<string>()
+    for (const { acknowledgedAtMillis = 0, id } of waiting) {
+      const { age, at } = yield* note(id, Math.max(0, now - acknowledgedAtMillis))
+      if (age + elapsed - at >= ageMillis) old.add(id)
+    }
+    return old
+  })
+  return { begin: (id: string) => note(id, 0), olderThan }
+}
+
 const makeSteps = (storage: TableStorage) => {
   const { inTurn, load, payments, save } = storage
+  const ages = makeAges()
   const step: Step = (effect) => Effect.uninterruptible(inTurn(effect))
 
   /** A change counts once it is saved. */
@@ -137,26 +175,27 @@ const makeSteps = (storage: TableStorage) => {
           ...(receipt === undefined ? {} : { receipt }),
           ...(state === "acknowledged" ? { acknowledgedAtMillis: yield* Clock.currentTimeMillis } : {})
         })
+        if (state === "acknowledged") yield* ages.begin(id)
         return true
       })
     )
 
   const settleAcknowledged: BudgetStore["Service"]["settleAcknowledged"] = Effect.fnUntraced(function* (ageMillis) {
-    const now = yield* Clock.currentTimeMillis
-    const isOver = ({ acknowledgedAtMillis = 0, state }: Reservation) =>
-      state === "acknowledged" && now - acknowledgedAtMillis >= ageMillis
-    if (!(yield* load).some(isOver)) return
+    if ((yield* ages.olderThan(yield* load, ageMillis)).size === 0) return
     yield* step(
       Effect.gen(function* () {
         const table = yield* load
-        yield* save(table.map((one) => (isOver(one) ? { ...one, state: "settled" as const } : one)))
-        yield* Effect.forEach(table.filter(isOver), ({ id }) => payments.drop(id), { discard: true })
+        const old = yield* ages.olderThan(table, ageMillis)
+        yield* save(table.map((one) => (old.has(one.id) ? { ...one, state: "settled" as const } : one)))
+        yield* Effect.forEach(old, (id) => payments.drop(id), { discard: true })
       })
     )
   })
 
   return { keep: makeKeep(storage, step), move, reserve, settleAcknowledged, step }
 }
+
+const noTotals: SignedTotals = { counted: 0n, sent: 0n }
 
 const makeTable = (storage: TableStorage) => {
   const { channels, isShared, load, payments, totals } = storage
@@ -186,8 +225,14 @@ const makeTable = (storage: TableStorage) => {
           table.some((one) => one.id === id && one.state === "released") ? payments.drop(id) : Effect.void
         )
       ),
-    totals: (channelId) => Effect.map(totals.all, (all) => all.get(channelId) ?? { counted: 0n, sent: 0n }),
-    keepTotals: (channelId, signed) => step(totals.put(channelId, signed)),
+    totals: (channelId) => Effect.map(totals.all, (all) => all.get(channelId) ?? noTotals),
+    keepTotals: (channelId, { counted, sent }) =>
+      step(
+        Effect.flatMap(totals.all, (all) => {
+          const known = all.get(channelId) ?? noTotals
+          return totals.put(channelId, { counted: larger(known.counted, counted), sent: larger(known.sent, sent) })
+        })
+      ),
     channels: Effect.map(channels.all, (all) => [...all].map(([channelId, one]) => ({ ...one, channelId }))),
     keepChannel: ({ channelId, ...one }) => step(channels.put(channelId, one)),
     forgetChannel: (channelId) => step(channels.put(channelId, undefined)),

@@ -25,6 +25,8 @@ interface HttpBounds {
 }
 
 const wrong = (message: string, details?: unknown) => toolError("INVALID_ARGUMENT", message, details)
+const unwritable = wrong("a query parameter or `text` has half of a surrogate pair, which no request can carry")
+const isHalf = (text: string): boolean => /\p{Surrogate}/u.test(text)
 const urlLengthMax = 8_192
 const headerValueLengthMax = 1_024
 
@@ -66,7 +68,7 @@ const fillPath = Effect.fnUntraced(function* (path: string, given: Readonly<Reco
       continue
     }
     const value = Object.hasOwn(given, name) ? given[name]! : ""
-    if (value === "" || value === "." || value === ".." || /\p{Surrogate}/u.test(value))
+    if (value === "" || value === "." || value === ".." || isHalf(value))
       return yield* wrong("a path parameter is missing or is not a valid segment", { parameter: name })
     left.delete(name)
     segments.push(`${segment.slice(0, at)}${encodeURIComponent(value)}${segment.slice(at + 1 + name.length)}`)
@@ -86,6 +88,7 @@ const urlOf = Effect.fnUntraced(function* (identity: Identity, resource: Canonic
   if (!isTemplate && Object.keys(pathParameters).length > 0)
     return yield* wrong("the resource has no parameters in its path")
   const url = new URL(`${listed.origin}${path}`)
+  if (Object.entries(query).flat().some(isHalf)) return yield* unwritable
   if (url.origin !== listed.origin || url.pathname !== path) return yield* wrong("the parameters change the path")
   // Sorted, so that the order of an agent's members does not change the invocation.
   for (const name of Object.keys(query).toSorted()) url.searchParams.append(name, query[name]!)
@@ -103,6 +106,7 @@ const headersOf = Effect.fnUntraced(function* (
       return yield* wrong("this header is not allowed", { allowed })
     if (!/^[\x20-\x7e]*$/.test(value) || value.length > headerValueLengthMax)
       return yield* wrong("a header's value contains invalid characters or is too long", { header: name })
+    if (Object.hasOwn(headers, name)) return yield* wrong("a header is given in two spellings", { header: name })
     headers[name] = value
   }
   return headers
@@ -121,6 +125,8 @@ export const httpCall = Effect.fnUntraced(function* (
   if (given.json !== undefined && given.text !== undefined) return yield* wrong("pass one body: `json` or `text`")
   const text = given.json === undefined ? given.text : JSON.stringify(given.json)
   if (text === undefined) return { url, method, headers, body: undefined }
+  // JSON escapes it.
+  if (isHalf(text)) return yield* unwritable
   if (method === "GET") return yield* wrong("a GET request cannot have a body")
   const body = new TextEncoder().encode(text)
   if (body.length > bounds.requestBytesMax)

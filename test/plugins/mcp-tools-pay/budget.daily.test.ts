@@ -20,6 +20,7 @@ import { fileStore, memoryStore, readTable } from "../../../plugins/mcp-tools-pa
 import * as Locks from "../../../runtime/platform/folderLock.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { describeDatabases } from "../../support/databases.ts"
+import { settableClock } from "../../support/skewedClock.ts"
 
 const ceilings = {
   perSession: 50n,
@@ -462,6 +463,68 @@ describe("a held reservation", () => {
       expect((yield* after("signed", 101, false, never)).state).toBe("released")
       // A payment sent by a version that stored no payments.
       expect((yield* after("unknown", 101, false, never)).state).toBe("unknown")
+    })
+  )
+
+  it.effect("a process that signed for less does not lower a channel's totals", () =>
+    Effect.gen(function* () {
+      const store = yield* memoryStore
+      yield* store.keepTotals("channel", { counted: 200n, sent: 300n })
+      // Read before the other process's voucher, written after it.
+      yield* store.keepTotals("channel", { counted: 250n, sent: 250n })
+      expect(yield* store.totals("channel")).toEqual({ counted: 250n, sent: 300n })
+      expect(yield* store.totals("another")).toEqual({ counted: 0n, sent: 0n })
+    })
+  )
+
+  it.effect("a set clock neither ends nor stretches the replay window [S212]", () =>
+    Effect.gen(function* () {
+      const { clock, set } = yield* settableClock
+      yield* Effect.gen(function* () {
+        const store = yield* memoryStore
+        const one = reservation({ invocation: "bought" })
+        yield* store.reserve(one, ceilings, 0)
+        yield* store.move(one.id, { state: "signed", authorization })
+        yield* store.move(one.id, { state: "spent" })
+        yield* store.move(one.id, { state: "acknowledged" })
+        const isReplayed = Effect.gen(function* () {
+          yield* store.settleAcknowledged(600_000)
+          return (yield* store.ofInvocation("bought")).undelivered.length === 1
+        })
+        for (const millis of [3_600_000, -2 * day]) {
+          set(millis)
+          expect(yield* isReplayed).toBe(true)
+        }
+        yield* TestClock.adjust("9 minutes")
+        expect(yield* isReplayed).toBe(true)
+        yield* TestClock.adjust("1 minute")
+        expect(yield* isReplayed).toBe(false)
+      }).pipe(Effect.provideService(Clock.Clock, clock))
+    })
+  )
+
+  it.effect("a voucher that its process never stored does not block its call [S104]", () =>
+    Effect.gen(function* () {
+      const held = Effect.fnUntraced(function* (minutes: number, payment?: string) {
+        const store = yield* memoryStore
+        const one = reservation({ createdAtMillis: yield* Clock.currentTimeMillis, invocation: "held", amount: 0n })
+        yield* store.reserve(one, ceilings, 0)
+        yield* store.move(one.id, { state: "signed" })
+        if (payment !== undefined) yield* store.keep(one.id, { payment })
+        yield* TestClock.adjust(`${minutes} minutes`)
+        const { turn } = yield* makeHoldTurn.pipe(
+          Effect.provideService(BudgetStore, store),
+          Effect.provideService(PaymentSeal, seal),
+          Effect.provideService(LedgerRpc, ledgerAt(60, false, 1))
+        )
+        yield* turn
+        // A process that was only slow can store and send nothing any more.
+        const isLate = yield* store.keep(one.id, { payment: "late" })
+        return [(yield* store.ofInvocation("held")).undelivered.map(({ state }) => state), isLate]
+      })
+      expect(yield* held(2)).toEqual([["signed"], true])
+      expect(yield* held(4)).toEqual([[], false])
+      expect(yield* held(4, "sealed")).toEqual([["signed"], true])
     })
   )
 

@@ -46,6 +46,17 @@ it.effect("fills in parameters of the path, each one segment", () =>
   })
 )
 
+it.effect("refuses text that the request would change, before it pays", () =>
+  Effect.gen(function* () {
+    const half = "\ud83d"
+    for (const given of [{ query: { a: half } }, { query: { [half]: "a" } }, { text: `a${half}` }])
+      expect(yield* built(given)).toMatch(/half of a surrogate pair/)
+    expect(yield* built({ query: { a: "😀" }, text: "😀" })).toMatchObject({ body: "😀" })
+    expect(yield* built({ json: half })).toMatchObject({ body: '"\\ud83d"' })
+    expect(yield* built({ headers: { Accept: "a", accept: "b" } })).toBe("a header is given in two spellings")
+  })
+)
+
 it.effect("sorts the query and bounds the URL to 8,192 characters", () =>
   Effect.gen(function* () {
     expect(yield* built({ query: { b: "2 &", a: "1" } })).toMatchObject({ url: "https://a.example/x?a=1&b=2+%26" })
