@@ -5,7 +5,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/facts/Facts.ts"
 import { Config } from "../Config.ts"
-import type { Declaration } from "../declaration/Declaration.ts"
+import { type Declaration, type Identity, isSellersExtension } from "../declaration/Declaration.ts"
 import { type Grade, mayDisplace } from "../declaration/Grade.ts"
 import { Changes } from "./Changes.ts"
 import { mergeDeclaration, type DeclaredText } from "./mergeDeclaration.ts"
@@ -96,6 +96,23 @@ const keepClaim = Effect.fnUntraced(function* (
     last_seen_at: now
   })} on conflict (resource_id, pay_to) do update set last_seen_at = excluded.last_seen_at,
     declaration = case when ${isFree(carrier)} then catalog_claims.declaration else excluded.declaration end`
+})
+
+/** Rewrites the row of an earlier version without the extensions that a buyer may add. */
+const restated = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  versions: Versions["Service"],
+  row: ResourceRow,
+  { origin }: Identity,
+  now: Date
+) {
+  const extensions = row.declaration.extensions.filter(isSellersExtension)
+  if (extensions.length === row.declaration.extensions.length) return row
+  const kept = { ...row.declaration, extensions }
+  const identity: Identity = { type: row.type, resource: row.resource, toolName: row.tool_name, origin }
+  const words: DeclaredText = { grade: row.grade, identity, kept, options: yield* liveOptions(sql, row.id) }
+  yield* versions.apply(row, words, now)
+  return { ...row, declaration: kept, version: row.version + 1, version_hash: versions.bodyOf(words).hash }
 })
 
 const conflicting = (row: ResourceRow, payTo: string): Recorded =>
@@ -245,12 +262,13 @@ export class Redeclarations extends Context.Service<
         return yield* ask(row, true, carrier.now, taken("updated", row, versions.bodyOf(words).hash))
       })
 
-      const take = Effect.fnUntraced(function* (row: ResourceRow, declaration: Declaration, carrier: Carrier) {
+      const take = Effect.fnUntraced(function* (found: ResourceRow, declaration: Declaration, carrier: Carrier) {
         const { grade, now, stage } = carrier
-        if (row.state === "removed") return unavailable(`removed: ${row.state_reason}`, row.id)
-        if (!row.pay_tos.includes(declaration.terms.payTo))
-          return yield* contend(contenders, row, declaration, carrier, yield* claim(row, declaration, carrier))
-        if (isClosed(row)) return unavailable(`quarantined: ${row.state_reason}`, row.id)
+        if (found.state === "removed") return unavailable(`removed: ${found.state_reason}`, found.id)
+        if (!found.pay_tos.includes(declaration.terms.payTo))
+          return yield* contend(contenders, found, declaration, carrier, yield* claim(found, declaration, carrier))
+        if (isClosed(found)) return unavailable(`quarantined: ${found.state_reason}`, found.id)
+        const row = yield* restated(sql, versions, found, declaration.identity, now)
         const listable = config.indexOn === "verified" || stage === "settled"
         const { before, isFirst } = yield* baseWords(sql, row, declaration, grade, listable)
         const words = { ...mergeDeclaration(before, declaration, grade), isFree: isFree(carrier) }
@@ -275,7 +293,7 @@ export class Redeclarations extends Context.Service<
         if (!changed && mayDisplace(grade, row.grade) && grade !== row.grade) yield* versions.keep(row.id, words, now)
         if (isDead(row) && isOther(row, words, changed)) yield* revive(sql, facts, row, now, "words_changed")
         const decision = yield* settleRow({ facts, sql }, row, changed, listable, now)
-        return taken(decision, row, hash)
+        return taken(decision, found, hash)
       })
 
       return Redeclarations.of({ rotate, take })
