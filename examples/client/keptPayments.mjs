@@ -155,18 +155,52 @@ const askWithBody = ({ body, headers, method, url }) =>
     sent.on("error", failed).end(body)
   })
 
+/** The whole answer: an answer cut within its body counts as lost. @param {string} url @param {RequestInit} sent */
+const askOnce = async (url, sent) => {
+  const answer = await fetch(url, { ...sent, redirect: "manual" })
+  const bytes = await answer.arrayBuffer()
+  return new Response(bytes.byteLength === 0 ? null : bytes, { status: answer.status, headers: answer.headers })
+}
+
+const redirectsMax = 10
+const isRedirect = new Set([301, 302, 303, 307, 308])
+
 /**
- * Reads the whole answer: an answer cut within its body counts as lost.
- * @param {Request} request @param {string} [payment]
+ * Reads the whole answer. A redirect to another origin is followed without headers and body: a key or a payment stays
+ * at the origin that it is for. If the redirect would repeat a body there, or if that origin asks for a payment, the
+ * redirect is the answer.
+ * @param {string} url
+ * @param {{ method: string, headers: Record<string, string>, body?: any, signal?: AbortSignal }} sent
  */
+export const follow = async (url, { body, headers, method, ...more }) => {
+  let left = /** @type {Response | undefined} */ (undefined)
+  for (let at = url, hop = 1; ; hop++) {
+    const answer = await askOnce(at, { method, headers, ...more, ...(body === undefined ? {} : { body }) })
+    const location = answer.headers.get("location") ?? ""
+    if (answer.status === 402 && left !== undefined) return left
+    if (!isRedirect.has(answer.status) || location === "" || !URL.canParse(location, at)) return answer
+    if (hop === redirectsMax) return left ?? answer
+    const to = new URL(location, at)
+    if (answer.status === 303 || (answer.status < 303 && method === "POST")) {
+      if (method !== "HEAD") method = "GET"
+      body = undefined
+      headers = Object.fromEntries(Object.entries(headers).filter(([name]) => !/^content-/i.test(name)))
+    }
+    if (to.origin !== new URL(at).origin) {
+      if (body !== undefined || !/^(GET|HEAD)$/.test(method) || !/^https?:$/.test(to.protocol)) return answer
+      headers = {}
+      left ??= answer
+    }
+    at = to.href
+  }
+}
+
+/** @param {Request} request @param {string} [payment] */
 export const ask = async (request, payment) => {
   const { body, method, url } = request
   const headers = { ...request.headers, ...(payment === undefined ? {} : { "payment-signature": payment }) }
   if (body !== undefined && /^(GET|HEAD)$/.test(method)) return askWithBody({ ...request, headers })
-  const sent = { method, headers, signal: AbortSignal.timeout(patience), ...(body === undefined ? {} : { body }) }
-  const answer = await fetch(url, /** @type {any} */ (sent))
-  const bytes = await answer.arrayBuffer()
-  return new Response(bytes.byteLength === 0 ? null : bytes, { status: answer.status, headers: answer.headers })
+  return follow(url, { method, headers, body, signal: AbortSignal.timeout(patience) })
 }
 
 export const encode = (/** @type {unknown} */ content) => Buffer.from(JSON.stringify(content)).toString("base64")

@@ -152,7 +152,8 @@ given+=(${data[@]+"${data[@]}"})
 
 # Sends one request; sets `status` and writes the files headers and page.
 request() {
-  status=$(curl -sS --max-time 60 -D "$work/headers" -o "$work/page" -w '%{http_code}' "${given[@]}" "$@" "$url") ||
+  status=$(curl -sS --no-location --max-time 60 -D "$work/headers" -o "$work/page" -w '%{http_code}' \
+    "${given[@]}" "$@" "$url") ||
     return 1
   # curl takes headers that a cut ended for complete.
   [[ $(tail -c 3 "$work/headers" | hex) =~ 0a(0d)?0a$ ]] || { echo "cut within its headers" >&2 && return 1; }

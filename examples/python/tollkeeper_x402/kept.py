@@ -153,13 +153,14 @@ class FilePayments:
 
 
 def reason_of(receipt: Any, answer: Answer) -> str:
-    """Why a payment was refused: by its receipt, by a 402, or by the 409 of a used payment."""
+    """Why a payment was refused: by its receipt, by a 402, by the 409 of a used payment, or by a redirect."""
     refused = terms_of(answer)
     if answer.status == 409:
         with contextlib.suppress(ValueError, RecursionError):
             refused = answer.json()
     texts = (one.get(name) for one, name in ((receipt, "errorReason"), (refused, "error")) if isinstance(one, dict))
-    return next((str(text) for text in texts if text), "")
+    elsewhere = answer.headers.get("location") if 300 <= answer.status < 400 else None
+    return next((str(text) for text in texts if text), "" if elsewhere is None else f"redirects to {elsewhere}")
 
 
 def send(kept: Kept, attempts: int = 20) -> tuple[Answer, Any, Any]:

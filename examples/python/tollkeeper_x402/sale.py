@@ -91,7 +91,8 @@ def read(status: int, answer: Any, headers: Mapping[str, str], member: str) -> E
         is_end = KNOWN_END.fullmatch(reason) if member == "success" else reason
         if is_end and not is_pending:
             return End("used" if SETTLED_BEFORE.fullmatch(reason) else "refused", reason, given)
-    cause, code, remedy = FAULTS.get(status, FAULTS[503] if given and status == 200 else BROKEN)
+    known = 404 if 300 <= status < 400 else status
+    cause, code, remedy = FAULTS.get(known, FAULTS[503] if given and status == 200 else BROKEN)
     wait = headers.get("retry-after", "")
     fault = Fault(cause, code, remedy, min(60, max(1, int(wait))) if wait.isascii() and wait.isdigit() else 1)
     return End("pending" if member == "success" else "unavailable", reason, given, fault)
