@@ -8,7 +8,7 @@ import { link, mkdir, open, readFile, unlink } from "node:fs/promises"
 import { request as askHttp } from "node:http"
 import { request as askHttps } from "node:https"
 import { homedir } from "node:os"
-import { join, resolve } from "node:path"
+import { dirname, join, resolve } from "node:path"
 
 /**
  * The request to pay for.
@@ -60,7 +60,20 @@ export const readKept = async (file) => ({ ...JSON.parse(await readFile(file, "u
 
 const isAbsent = (/** @type {unknown} */ error) => /** @type {{ code?: string }} */ (error)?.code === "ENOENT"
 
-/** One file per payment, written to disk before the payment is sent. @param {string} folder @returns {Payments} */
+/** Writes a folder's entries to the disk: a crash of the machine loses a new name before that. @param {string} folder */
+const syncFolder = async (folder) => {
+  const file = await open(folder, "r")
+  await file.sync().finally(() => file.close())
+}
+
+/** Makes a folder with its parents, and writes each new name to the disk. @param {string} folder @param {number} [mode] */
+const makeFolder = async (folder, mode) => {
+  const made = await mkdir(folder, { recursive: true, ...(mode === undefined ? {} : { mode }) })
+  if (made === undefined) return
+  for (let at = resolve(folder); at.length >= resolve(made).length; at = dirname(at)) await syncFolder(dirname(at))
+}
+
+/** One file per payment, on the disk before the payment is sent. @param {string} folder @returns {Payments} */
 export const filePayments = (folder) => {
   const fileOf = (/** @type {string} */ key) => join(folder, `${key}.json`)
   const get = (/** @type {string} */ key) =>
@@ -71,7 +84,7 @@ export const filePayments = (folder) => {
   return {
     get,
     putIfAbsent: async (key, kept) => {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await makeFolder(folder, 0o700)
       const draft = join(folder, `${randomUUID()}.draft`)
       const file = await open(draft, "wx", 0o600)
       try {
@@ -88,6 +101,7 @@ export const filePayments = (folder) => {
       } finally {
         await unlink(draft)
       }
+      await syncFolder(folder)
       return (await get(key)) ?? kept
     },
     remove: async (key, { payment }) => {

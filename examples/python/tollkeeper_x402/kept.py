@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Mapping, Protocol
 from urllib.parse import urlsplit
 
+from .disk import make_folder, sync_folder
 from .wire import Answer, ask, decoded, terms_of
 
 CUTS_MAX = 3
@@ -132,7 +133,7 @@ class FilePayments:
             return None
 
     def put_if_absent(self, key: str, kept: Kept) -> Kept:
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self.folder, 0o700)
         draft = tempfile.NamedTemporaryFile("w", dir=self.folder, suffix=".draft", delete=False)
         with draft:
             draft.write(kept.dump())
@@ -144,6 +145,7 @@ class FilePayments:
                 os.link(draft.name, self._file(key))
         finally:
             os.unlink(draft.name)
+        sync_folder(self.folder)
         return self.get(key) or kept
 
     def remove(self, key: str, kept: Kept) -> None:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Mapping
 
+from .disk import make_folder, sync_folder
 from .wire import Answer
 
 UNRECORDED = re.compile(
@@ -151,7 +152,7 @@ class Records:
     def put(self, name: str, value: str) -> str:
         if self.folder is None:
             return self.kept.setdefault(name, value)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         mine = self.folder / f"{name}.{os.getpid()}.{threading.get_ident()}"
         with mine.open("w") as file:
             file.write(value)
@@ -163,11 +164,7 @@ class Records:
             pass
         finally:
             mine.unlink()
-        handle = os.open(self.folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_folder(self.folder)
         return (self.folder / name).read_text()
 
     def claim(self, sale: Sale) -> str | None:
