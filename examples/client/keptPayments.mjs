@@ -60,13 +60,13 @@ export const readKept = async (file) => ({ ...JSON.parse(await readFile(file, "u
 
 const isAbsent = (/** @type {unknown} */ error) => /** @type {{ code?: string }} */ (error)?.code === "ENOENT"
 
-/** Writes a folder's entries to the disk: a crash of the machine loses a new name before that. @param {string} folder */
+/** Writes a folder's names to the disk: a crash of the machine loses a newer one. @param {string} folder */
 const syncFolder = async (folder) => {
   const file = await open(folder, "r")
   await file.sync().finally(() => file.close())
 }
 
-/** Makes a folder with its parents, and writes each new name to the disk. @param {string} folder @param {number} [mode] */
+/** Makes a folder, and writes each new name to the disk. @param {string} folder @param {number} [mode] */
 const makeFolder = async (folder, mode) => {
   const made = await mkdir(folder, { recursive: true, ...(mode === undefined ? {} : { mode }) })
   if (made === undefined) return

@@ -32,7 +32,7 @@ export const memoryStore = (entriesMax = 100_000) => {
   }
 }
 
-/** Writes a folder's entries to the disk: a crash of the machine loses a new name before that. @param {string} folder */
+/** Writes a folder's names to the disk: a crash of the machine loses a newer one. @param {string} folder */
 const syncFolder = async (folder) => {
   const file = await open(folder, "r")
   await file.sync().finally(() => file.close())
