@@ -1,5 +1,5 @@
-// The watch for withdrawals while other requests fill the cache of channel states: each channel of a page is compared in
-// the state that its own reading showed. A stand-in for the facilitator reads into the real cache.
+// The watch for withdrawals while other requests fill the cache of channel states: each channel's record is compared
+// with the state that its own reading showed. A stand-in for the facilitator reads into the real cache.
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
