@@ -79,7 +79,7 @@ export const payByBatch = async (options: BatchDemonstration): Promise<boolean> 
   const call = async (): Promise<string> => {
     const { payload } = await client.createPaymentPayload(2, accepted)
     const paymentPayload = { x402Version: 2, accepted, payload }
-    const response = await fetch(url, { headers: { "payment-signature": encode(paymentPayload) } })
+    const response = await fetch(url, { headers: { "payment-signature": encode(paymentPayload) }, redirect: "manual" })
     const receipt = decode(response.headers.get("payment-response"))
     await response.arrayBuffer()
     if (response.status !== 200 || receipt?.success !== true)

@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer"
 import { randomBytes } from "node:crypto"
 import { findFacilitator } from "./findFacilitator.ts"
-import { decode, encode, isSpent, requestOf, requiredBy } from "./client/keptPayments.mjs"
+import { decode, encode, follow, isSpent, requestOf, requiredBy } from "./client/keptPayments.mjs"
 import { accountOf, seedOf, strkey } from "./client/preparedBytes.mjs"
 import { type Options, signUntil, type Terms } from "./client/preparedSign.mjs"
 
@@ -62,7 +62,7 @@ class SellerProbe {
   async ask(headers: Record<string, string> = {}, url = this.#order.url, signal?: AbortSignal): Promise<Response> {
     const { body, method } = requestOf(url, this.#order)
     const limit = AbortSignal.timeout(answerMillis)
-    return fetch(url, {
+    return follow(url, {
       method,
       headers,
       signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),

@@ -12,7 +12,7 @@ import {
   depositTransferArgs,
   withdrawArgs
 } from "../../plugins/x402-batch/contract.ts"
-import { decode, encode } from "../client/keptPayments.mjs"
+import { ask, decode, encode, requestOf } from "../client/keptPayments.mjs"
 import { encodeValue, type Value } from "../../kernel/stellar/Value.ts"
 import { answeredTotal } from "../client/preparedBatch.mjs"
 import { ledgersOf } from "../client/preparedBytes.mjs"
@@ -173,7 +173,7 @@ export class BatchStellarClient {
   /** Asks the seller at `url` to refund `amount`, default the whole rest. Returns the settlement's answer. */
   async refund(url: string, amount?: bigint): Promise<any> {
     for (let attempt = 0; attempt < 2; attempt++) {
-      const asked = decode((await fetch(url)).headers.get("payment-required"))
+      const asked = decode((await ask(requestOf(url, {}))).headers.get("payment-required"))
       const accepted = asked?.accepts.find((one: any) => one.scheme === this.scheme)
       if (accepted === undefined) throw new Error(`${url} does not offer ${this.scheme}`)
       const channelId = this.channelIdOf(accepted)
@@ -188,7 +188,7 @@ export class BatchStellarClient {
         ...(amount === undefined ? {} : { amount: String(amount) })
       }
       const paymentPayload = { x402Version: 2, accepted, payload, resource: asked.resource }
-      const response = await fetch(url, { headers: { "payment-signature": encode(paymentPayload) } })
+      const response = await ask(requestOf(url, {}), encode(paymentPayload))
       const receipt = decode(response.headers.get("payment-response"))
       if (receipt?.success === true) {
         await this.#received({ settleResponse: receipt, paymentPayload, requirements: accepted })

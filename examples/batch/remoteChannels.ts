@@ -37,7 +37,7 @@ const post = async ({ apiKey, facilitator, network }: RemoteOptions, path: strin
     "content-type": "application/json",
     ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` })
   }
-  const request = { method: "POST", headers, body: JSON.stringify({ network, ...body }) }
+  const request = { method: "POST", redirect: "manual" as const, headers, body: JSON.stringify({ network, ...body }) }
   for (let attempt = 1; ; attempt++) {
     const signal = AbortSignal.timeout(answerMillis)
     const sent = fetch(`${facilitator}/batch/v1/${path}`, { ...request, signal })

@@ -73,7 +73,8 @@ export const makeClient = ({ fetch: ask = fetch, key, url }) => {
     const response = await ask(base + address(path, inPath, query), {
       method,
       headers: { ...own, ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      // A body may be a signed payment, and goes to no other origin.
+      ...(body === undefined ? {} : { body: JSON.stringify(body), redirect: /** @type {const} */ ("error") }),
       ...(signal === undefined ? {} : { signal })
     })
     if (response.ok) return response

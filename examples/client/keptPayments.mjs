@@ -8,7 +8,7 @@ import { link, mkdir, open, readFile, unlink } from "node:fs/promises"
 import { request as askHttp } from "node:http"
 import { request as askHttps } from "node:https"
 import { homedir } from "node:os"
-import { join, resolve } from "node:path"
+import { dirname, join, resolve } from "node:path"
 
 /**
  * The request to pay for.
@@ -60,7 +60,20 @@ export const readKept = async (file) => ({ ...JSON.parse(await readFile(file, "u
 
 const isAbsent = (/** @type {unknown} */ error) => /** @type {{ code?: string }} */ (error)?.code === "ENOENT"
 
-/** One file per payment, written to disk before the payment is sent. @param {string} folder @returns {Payments} */
+/** Writes a folder's names to the disk: a crash of the machine loses a newer one. @param {string} folder */
+const syncFolder = async (folder) => {
+  const file = await open(folder, "r")
+  await file.sync().finally(() => file.close())
+}
+
+/** Makes a folder, and writes each new name to the disk. @param {string} folder @param {number} [mode] */
+const makeFolder = async (folder, mode) => {
+  const made = await mkdir(folder, { recursive: true, ...(mode === undefined ? {} : { mode }) })
+  if (made === undefined) return
+  for (let at = resolve(folder); at.length >= resolve(made).length; at = dirname(at)) await syncFolder(dirname(at))
+}
+
+/** One file per payment, on the disk before the payment is sent. @param {string} folder @returns {Payments} */
 export const filePayments = (folder) => {
   const fileOf = (/** @type {string} */ key) => join(folder, `${key}.json`)
   const get = (/** @type {string} */ key) =>
@@ -71,7 +84,7 @@ export const filePayments = (folder) => {
   return {
     get,
     putIfAbsent: async (key, kept) => {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await makeFolder(folder, 0o700)
       const draft = join(folder, `${randomUUID()}.draft`)
       const file = await open(draft, "wx", 0o600)
       try {
@@ -88,6 +101,7 @@ export const filePayments = (folder) => {
       } finally {
         await unlink(draft)
       }
+      await syncFolder(folder)
       return (await get(key)) ?? kept
     },
     remove: async (key, { payment }) => {
@@ -155,18 +169,52 @@ const askWithBody = ({ body, headers, method, url }) =>
     sent.on("error", failed).end(body)
   })
 
+/** The whole answer: an answer cut within its body counts as lost. @param {string} url @param {RequestInit} sent */
+const askOnce = async (url, sent) => {
+  const answer = await fetch(url, { ...sent, redirect: "manual" })
+  const bytes = await answer.arrayBuffer()
+  return new Response(bytes.byteLength === 0 ? null : bytes, { status: answer.status, headers: answer.headers })
+}
+
+const redirectsMax = 10
+const isRedirect = new Set([301, 302, 303, 307, 308])
+
 /**
- * Reads the whole answer: an answer cut within its body counts as lost.
- * @param {Request} request @param {string} [payment]
+ * Reads the whole answer. A redirect to another origin is followed without headers and body: a key or a payment stays
+ * at the origin that it is for. If the redirect would repeat a body there, or if that origin asks for a payment, the
+ * redirect is the answer.
+ * @param {string} url
+ * @param {{ method: string, headers: Record<string, string>, body?: any, signal?: AbortSignal }} sent
  */
+export const follow = async (url, { body, headers, method, ...more }) => {
+  let left = /** @type {Response | undefined} */ (undefined)
+  for (let at = url, hop = 1; ; hop++) {
+    const answer = await askOnce(at, { method, headers, ...more, ...(body === undefined ? {} : { body }) })
+    const location = answer.headers.get("location") ?? ""
+    if (answer.status === 402 && left !== undefined) return left
+    if (!isRedirect.has(answer.status) || location === "" || !URL.canParse(location, at)) return answer
+    if (hop === redirectsMax) return left ?? answer
+    const to = new URL(location, at)
+    if (answer.status === 303 || (answer.status < 303 && method === "POST")) {
+      if (method !== "HEAD") method = "GET"
+      body = undefined
+      headers = Object.fromEntries(Object.entries(headers).filter(([name]) => !/^content-/i.test(name)))
+    }
+    if (to.origin !== new URL(at).origin) {
+      if (body !== undefined || !/^(GET|HEAD)$/.test(method) || !/^https?:$/.test(to.protocol)) return answer
+      headers = {}
+      left ??= answer
+    }
+    at = to.href
+  }
+}
+
+/** @param {Request} request @param {string} [payment] */
 export const ask = async (request, payment) => {
   const { body, method, url } = request
   const headers = { ...request.headers, ...(payment === undefined ? {} : { "payment-signature": payment }) }
   if (body !== undefined && /^(GET|HEAD)$/.test(method)) return askWithBody({ ...request, headers })
-  const sent = { method, headers, signal: AbortSignal.timeout(patience), ...(body === undefined ? {} : { body }) }
-  const answer = await fetch(url, /** @type {any} */ (sent))
-  const bytes = await answer.arrayBuffer()
-  return new Response(bytes.byteLength === 0 ? null : bytes, { status: answer.status, headers: answer.headers })
+  return follow(url, { method, headers, body, signal: AbortSignal.timeout(patience) })
 }
 
 export const encode = (/** @type {unknown} */ content) => Buffer.from(JSON.stringify(content)).toString("base64")

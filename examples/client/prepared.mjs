@@ -180,14 +180,14 @@ export const resume = (kept, options) => {
  * @param {string} url @param {Options} options
  */
 export const refund = async (url, options) => {
-  const required = await requiredBy(await fetch(url))
+  const required = await requiredBy(await ask(requestOf(url, {})))
   const offered = required.accepts.find((/** @type {Terms} */ one) => one.scheme === "batch-settlement")
   if (offered === undefined) throw new Error(`${url} does not offer batch-settlement`)
   const accepted = plain(offered)
   checkTerms(accepted, options)
   const payload = refundPayload(accepted, options)
   const payment = encode({ x402Version: 2, payload, resource: required.resource, accepted })
-  const response = await fetch(url, { headers: { "payment-signature": payment } })
+  const response = await ask(requestOf(url, {}), payment)
   const receipt = decode(response.headers.get("payment-response"))
   if (receipt?.success === true) noteCharged(accepted, options, payload, receipt)
   return { response, receipt }

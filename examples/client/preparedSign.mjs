@@ -4,6 +4,7 @@
 // answer, within limits; a facilitator that asks for another recipient, amount, contract, call or a longer life is
 // refused. The layout is in `plugins/prepare/README.md`.
 import { sign } from "node:crypto"
+import { follow } from "./keptPayments.mjs"
 import { checkBatchTerms, makeBatchPayload } from "./preparedBatch.mjs"
 import {
   accountOf,
@@ -135,13 +136,14 @@ const checkLife = async (given, { maxTimeoutSeconds, scheme }, { maxTimeout, rpc
 
 /** @param {string} url @param {unknown} body @param {Record<string, string>} [headers] */
 const post = async (url, body, headers = {}) => {
-  const response = await fetch(url, {
+  const response = await follow(url, {
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
     body: JSON.stringify(body)
   })
-  const answer = /** @type {any} */ (await response.json())
-  if (!response.ok) throw new Error(`${url} answers ${response.status}: ${answer.error} ${answer.message ?? ""}`)
+  // A redirect that is not followed need not be JSON.
+  const answer = /** @type {any} */ (response.ok ? await response.json() : await response.json().catch(() => ({})))
+  if (!response.ok) throw new Error(`${url} answers ${response.status}: ${answer.error ?? ""} ${answer.message ?? ""}`)
   return answer
 }
 

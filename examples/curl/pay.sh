@@ -152,7 +152,8 @@ given+=(${data[@]+"${data[@]}"})
 
 # Sends one request; sets `status` and writes the files headers and page.
 request() {
-  status=$(curl -sS --max-time 60 -D "$work/headers" -o "$work/page" -w '%{http_code}' "${given[@]}" "$@" "$url") ||
+  status=$(curl -sS --no-location --max-time 60 -D "$work/headers" -o "$work/page" -w '%{http_code}' \
+    "${given[@]}" "$@" "$url") ||
     return 1
   # curl takes headers that a cut ended for complete.
   [[ $(tail -c 3 "$work/headers" | hex) =~ 0a(0d)?0a$ ]] || { echo "cut within its headers" >&2 && return 1; }
@@ -353,6 +354,7 @@ payment=$(printf '{"x402Version":2,"payload":{"transaction":"%s"},"accepted":%s%
   "$(envelope "$value")" "$accepted" "${resource:+,\"resource\":$resource}" \
   "${extensions:+,\"extensions\":$extensions}" | base64 -w0)
 quoted() { printf '"%s"' "$(printf %s "$1" | tr -d '\000-\037' | sed 's/[\\"]/\\&/g')"; }
+isNew=$([ -d "$folder" ] || echo 1)
 mkdir -p -m 700 "$folder"
 draft=$(mktemp "$folder/draft.XXXXXX")
 {
@@ -370,5 +372,7 @@ sync "$draft"
 # A link never replaces a payment that another call has stored in between.
 ln "$draft" "$file" 2> /dev/null || { flat < "$file" > "$work/kept" && payment=$(kept .payment); }
 rm -f "$draft"
+# A crash of the machine loses a new name until its folder is on the disk, and a new folder until its parents are.
+if [ -n "$isNew" ]; then sync; else sync "$folder"; fi
 send || true
 finishWith

@@ -90,6 +90,8 @@ export const facilitatorAt = (url, apiKey) => {
   const send = async (route, payment, requirements, key) => {
     const response = await fetch(`${url}/${route}`, {
       method: "POST",
+      // The body is a signed payment, and goes to no other origin.
+      redirect: "manual",
       headers: {
         "content-type": "application/json",
         ...headers,

@@ -174,7 +174,7 @@ export const prepareProxy = ({ apiKey, facilitator, perMinute = 20, perMinuteInA
     const body = await textWithin(request)
     if (body === undefined) return Response.json({ error: "body_too_large" }, { status: 413 })
     const headers = { "content-type": "application/json", ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
-    const answer = await fetch(`${facilitator}/prepare`, { method: "POST", headers, body })
+    const answer = await fetch(`${facilitator}/prepare`, { method: "POST", redirect: "manual", headers, body })
     return new Response(await answer.text(), {
       status: answer.status,
       headers: { "content-type": "application/json" }

@@ -179,7 +179,9 @@ const decoded = (header) => {
 const ask = async (encoded) => {
   try {
     const signal = AbortSignal.timeout(60_000)
-    const response = await fetch(location.href, { headers: { "payment-signature": encoded }, signal })
+    // A redirect to another origin fails here: the payment stays with this seller.
+    const mode = "same-origin"
+    const response = await fetch(location.href, { headers: { "payment-signature": encoded }, mode, signal })
     return { response, body: await response.blob() }
   } catch {
     return undefined

@@ -116,9 +116,13 @@ export const makeSale = (payment, asked, bytes = canonical(payment), service = "
   key: saleKey(asked, bytes, service)
 })
 
+const isFree = (/** @type {any} */ extra) => extra?.chargedAmount === "0"
+
 /** Key under which a receipt pays for a single sale. @param {Receipt} receipt @param {any} payment */
 const soldBy = ({ extra, transaction }, payment) => {
   if (!isOfChannel(payment) || isRefund(payment)) return transaction === "" ? undefined : `transaction/${transaction}`
+  // A sale without a charge leaves the total to the sale before it.
+  if (isFree(extra)) return undefined
   // A voucher has no transaction, and the transaction of a deposit may cover several sales.
   const charged = extra?.channelState?.chargedCumulativeAmount
   const channel = String(payment.payload.voucher?.channelId).toLowerCase()
@@ -205,6 +209,19 @@ export const makeSales = ({ log, patience, store }) => {
   return {
     counters,
     ...records,
+    /**
+     * The sale of a voucher's turn. After a sale that charged nothing, the channel's next voucher is the same one: its
+     * next request is the next turn. Every other voucher has a single sale.
+     * @param {Sale} sale @param {any} payment @returns {Promise<Sale>}
+     */
+    turnOf: async (sale, payment) => {
+      if (!isOfChannel(payment) || isRefund(payment)) return sale
+      for (let turn = 1, at = sale; ; turn++) {
+        if ((await records.claimOf(at)) !== "other") return at
+        if (!isFree((await records.receiptOf(at.name))?.extra)) return at
+        at = { ...sale, name: sha256(`${sale.name} ${turn}`) }
+      }
+    },
     /** The record of a sale, before any call. @param {Sale} sale @returns {Promise<Sold | undefined>} */
     known: async (sale) => {
       const claim = await records.claimOf(sale)

@@ -172,8 +172,9 @@ export const soldOnce = (options) => {
       if (read === undefined) return pay(request, response, next)
       try {
         const { bytes, payment } = read
-        const sale = makeSale(payment, askedOf(request), bytes, service)
-        await alone(sale.name, "", async () => {
+        const first = makeSale(payment, askedOf(request), bytes, service)
+        await alone(first.name, "", async () => {
+          const sale = await sales.turnOf(first, payment)
           const known = (await sales.known(sale)) ?? (await resume(sale, payment))
           if (known?.released === true) return release(response, known)
           if (known !== undefined && writeWithheld(response, known, payment)) return
@@ -203,8 +204,9 @@ export const soldOnce = (options) => {
    */
   const sell = async ({ bytes, client, payment, request, requirements, work }) => {
     const asked = typeof request === "string" ? { method: "GET", url: request } : request
-    const sale = makeSale(payment, asked, bytes, service)
-    return alone(sale.name, `${sale.exact} ${sale.request}`, async () => {
+    const first = makeSale(payment, asked, bytes, service)
+    return alone(first.name, `${first.exact} ${first.request}`, async () => {
+      const sale = await sales.turnOf(first, payment)
       const known = await sales.known(sale)
       if (known !== undefined) return known
       // A payment with a claim and stored work was valid: it resumes at the settle.

@@ -2,7 +2,7 @@
 // Stores of a seller's sales: in memory, in a folder for the processes of one machine, in a table for several machines.
 import { randomUUID } from "node:crypto"
 import { link, mkdir, open, readFile, unlink } from "node:fs/promises"
-import { join } from "node:path"
+import { dirname, join, resolve } from "node:path"
 
 /**
  * Stored values never change: `putIfAbsent` returns the stored value, the caller's own or an earlier one.
@@ -32,13 +32,26 @@ export const memoryStore = (entriesMax = 100_000) => {
   }
 }
 
+/** Writes a folder's names to the disk: a crash of the machine loses a newer one. @param {string} folder */
+const syncFolder = async (folder) => {
+  const file = await open(folder, "r")
+  await file.sync().finally(() => file.close())
+}
+
+/** Makes a folder with its parents, and writes each new name to the disk. @param {string} folder */
+const makeFolder = async (folder) => {
+  const made = await mkdir(folder, { recursive: true })
+  if (made === undefined) return
+  for (let at = resolve(folder); at.length >= resolve(made).length; at = dirname(at)) await syncFolder(dirname(at))
+}
+
 /**
  * One file per entry in a folder, for the processes of one machine. Survives a crash of the process and of the machine.
  * @param {string} folder
  * @returns {Store}
  */
 export const fileStore = (folder) => {
-  const ready = mkdir(folder, { recursive: true })
+  const ready = makeFolder(folder)
   /** @param {string} key */
   const pathOf = (key) => join(folder, key.replaceAll("/", "-"))
   /** @type {Store["get"]} */
@@ -49,11 +62,6 @@ export const fileStore = (folder) => {
       if (/** @type {{ code?: string }} */ (error).code === "ENOENT") return undefined
       throw error
     }
-  }
-  /** Writes the folder's entry for the new name to the disk. */
-  const syncFolder = async () => {
-    const file = await open(folder, "r")
-    await file.sync().finally(() => file.close())
   }
   return {
     get,
@@ -70,10 +78,12 @@ export const fileStore = (folder) => {
       try {
         // Creating a link is atomic, and never replaces an existing one.
         await link(draft, pathOf(key))
-        await syncFolder()
+        await syncFolder(folder)
         return value
       } catch (error) {
         if (/** @type {{ code?: string }} */ (error).code !== "EEXIST") throw error
+        // The other process may not have written its name to the disk yet.
+        await syncFolder(folder)
         return (await get(key)) ?? value
       } finally {
         await unlink(draft)

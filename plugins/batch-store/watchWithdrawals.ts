@@ -11,7 +11,7 @@ import { Facilitator } from "../../kernel/payment/Facilitator.ts"
 import { isRefusal } from "../../kernel/payment/Refusal.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
-import { type KnownChannel, KnownChannels, type ChannelState } from "../x402-batch/contract.ts"
+import { type ChannelState, KnownChannels } from "../x402-batch/contract.ts"
 import { claimPayment, batchScheme } from "./claimPayment.ts"
 import { Claims, type Watched, watchedMax } from "./Claims.ts"
 import { type ChannelLost, channelLostType } from "./contract.ts"
@@ -65,7 +65,10 @@ export const watchWithdrawals = Effect.gen(function* () {
       return { ...announced, areFeesSponsored: true, withdrawDelay, receiverAuthorizer }
     })
 
-  /** Whether the ledger's state is read: also a refusal is by a reading of now. */
+  /**
+   * The ledger's state, undefined if it was not read: also a refusal is by a reading of now. It is taken here, because
+   * other channels may evict it from the cache before the whole page is read.
+   */
   const read = Effect.fnUntraced(function* (watched: Watched) {
     const { channelConfig, channelId, maxClaimableAmount, principal, signature } = watched
     const { receiver, receiverAuthorizer, token, withdrawDelay } = channelConfig
@@ -74,10 +77,11 @@ export const watchWithdrawals = Effect.gen(function* () {
     const answer = yield* facilitator.verify(
       claimPayment(crypto, { principal, network: network.id, receiver, token, payload, extra })
     )
-    return !isRefusal(answer) || schemes.statusOf(answer.reason) < 500
+    const isRead = !isRefusal(answer) || schemes.statusOf(answer.reason) < 500
+    return isRead ? known.stateOf(channelId) : undefined
   })
 
-  const note = Effect.fnUntraced(function* (watched: Watched, { state }: KnownChannel) {
+  const note = Effect.fnUntraced(function* (watched: Watched, state: ChannelState) {
     const { channelId, charged, lost: before, principal } = watched
     const lost = changeOf(watched, state)
     if (lost === undefined) return
@@ -95,11 +99,10 @@ export const watchWithdrawals = Effect.gen(function* () {
   })
 
   const watchPage = Effect.fnUntraced(function* (page: ReadonlyArray<Watched>) {
-    const isRead = yield* Effect.forEach(page, read, { concurrency: readsConcurrentMax })
-    const byId = new Map(known.all().map((one) => [one.channelId, one]))
+    const states = yield* Effect.forEach(page, read, { concurrency: readsConcurrentMax })
     for (const [at, watched] of page.entries()) {
-      const shown = byId.get(watched.channelId)
-      if (isRead[at] === true && shown !== undefined) yield* note(watched, shown)
+      const state = states[at]
+      if (state !== undefined) yield* note(watched, state)
     }
   })
 

@@ -116,7 +116,8 @@ const giveReadings = Effect.fnUntraced(function* (states: ChannelStates["Service
     (receiver, token) =>
       Effect.map(states.receiver(receiver, token), (read) =>
         read === undefined ? 0n : read.totalClaimed - read.totalSettled
-      )
+      ),
+    states.stateOf
   )
 })
 

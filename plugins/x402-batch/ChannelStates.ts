@@ -154,6 +154,8 @@ export class ChannelStates extends Context.Service<
     readonly prove: (channelId: string, caller: Caller) => Effect.Effect<Known, LedgerUnavailable>
     /** A ledger's close time, Unix seconds, at or before the close time of the channel's reading. */
     readonly closedAt: (channelId: string) => number | undefined
+    /** The state of a channel's last reading, however old. */
+    readonly stateOf: (channelId: string) => Known["state"]
     /** The channels in use, most recently used last. */
     readonly known: () => ReadonlyArray<Known>
   }
@@ -226,6 +228,7 @@ export class ChannelStates extends Context.Service<
           const asOf = cache.asOf(channelId)
           return asOf === undefined ? undefined : closes.findLast(({ sequence }) => sequence <= asOf)?.closedAtSeconds
         },
+        stateOf: (channelId) => cache.last(channelId)?.state,
         known: () => cache.all()
       })
     })

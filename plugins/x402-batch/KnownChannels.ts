@@ -15,22 +15,27 @@ export class KnownChannels extends Context.Service<
   {
     /** Empty if the scheme is not offered. */
     readonly all: () => ReadonlyArray<KnownChannel>
+    /** The last reading of a channel; undefined if the cache has evicted it, or the ledger does not show it. */
+    readonly stateOf: (channelId: string) => ChannelState | undefined
     /** The amount that was claimed for a receiver but not paid out, read now; atomic units. */
     readonly owed: (receiver: string, token: string) => Effect.Effect<bigint, LedgerUnavailable>
     /** Sets the readings, once the scheme is offered. */
     readonly readBy: (
       read: () => ReadonlyArray<KnownChannel>,
-      owed: (receiver: string, token: string) => Effect.Effect<bigint, LedgerUnavailable>
+      owed: (receiver: string, token: string) => Effect.Effect<bigint, LedgerUnavailable>,
+      stateOf?: (channelId: string) => ChannelState | undefined
     ) => void
   }
 >()("tollkeeper/x402-batch/KnownChannels") {
   static readonly layer = Layer.sync(KnownChannels, () => {
     let reading: () => ReadonlyArray<KnownChannel> = () => []
     let owing: (receiver: string, token: string) => Effect.Effect<bigint, LedgerUnavailable> = () => Effect.succeed(0n)
+    let stateOf = (channelId: string) => reading().find((one) => one.channelId === channelId)?.state
     return KnownChannels.of({
       all: () => reading(),
+      stateOf: (channelId) => stateOf(channelId),
       owed: (...asked) => owing(...asked),
-      readBy: (read, owed) => void ([reading, owing] = [read, owed])
+      readBy: (read, owed, ofOne = stateOf) => void ([reading, owing, stateOf] = [read, owed, ofOne])
     })
   })
 }

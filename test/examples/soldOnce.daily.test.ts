@@ -265,6 +265,51 @@ describe("a payment that comes again", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("sells by one voucher again after a charge of zero", () =>
+    Effect.gen(function* () {
+      const { sell } = soldOnce({ store: memoryStore() })
+      const requirements = { scheme: "batch-settlement", network: "stellar:testnet", amount: "100" }
+      let total = 0n
+      // The channel's total moves by what is charged, and a voucher must build on it.
+      const client = {
+        verify: async ({ payload }: any) => {
+          const isBased = BigInt(payload.voucher.maxClaimableAmount) === total + 100n
+          return isBased ? { isValid: true } : { isValid: false, invalidReason: "cumulative_amount_mismatch" }
+        },
+        settle: async (_: any, { amount }: any) => {
+          total += BigInt(amount)
+          const extra = { chargedAmount: amount, channelState: { chargedCumulativeAmount: String(total) } }
+          return { success: true, transaction: "", network: "stellar:testnet", extra }
+        }
+      }
+      let works = 0
+      const sold = (max: string, request: string, amount: string) => {
+        const voucher = { channelId: "ab".repeat(32), maxClaimableAmount: max, signature: max }
+        const payment = { accepted: requirements, payload: { type: "voucher", voucher } }
+        const work = () => ({ ...jsonWork({ request, nth: ++works }), amount })
+        return Effect.promise(() => sell({ client, payment, requirements, request, work }))
+      }
+      const steps = [
+        ["100", "/a", "0"],
+        ["100", "/b", "40"],
+        ["140", "/c", "0"],
+        ["140", "/d", "0"],
+        ["140", "/e", "100"]
+      ] as const
+      for (const [max, request, amount] of steps) {
+        const one: any = yield* sold(max, request, amount)
+        expect([request, one.released, one.receipt?.extra.chargedAmount]).toEqual([request, true, amount])
+      }
+      expect([total, works]).toEqual([140n, 5])
+      // Each request gets its page again, and a voucher that charged pays for no other.
+      for (const [max, request, amount] of steps)
+        expect((yield* sold(max, request, amount)).released, request).toBe(true)
+      expect(yield* sold("100", "/f", "0")).toMatchObject({ released: false, state: "used" })
+      expect(yield* sold("140", "/f", "0")).toMatchObject({ released: false, state: "used" })
+      expect([total, works]).toEqual([140n, 5])
+    })
+  )
+
   it.live("keeps each voucher's sale apart, which have no transaction", () =>
     Effect.gen(function* () {
       const { sell } = soldOnce({ store: memoryStore() })

@@ -72,7 +72,7 @@ class Buyer(Signing):
         else:
             unpaid = request.ask()
             if unpaid.status != 402:
-                return paid or Paid(unpaid.status, unpaid.body, None, None)
+                return paid or Paid(unpaid.status, unpaid.body, None, None, reason=reason_of(None, unpaid))
             required = terms_of(unpaid)
         accepted = self._choose(url, required)
         if kept is not None and paid is not None:

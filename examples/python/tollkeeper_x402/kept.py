@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Mapping, Protocol
 from urllib.parse import urlsplit
 
+from .disk import make_folder, sync_folder
 from .wire import Answer, ask, decoded, terms_of
 
 CUTS_MAX = 3
@@ -132,7 +133,7 @@ class FilePayments:
             return None
 
     def put_if_absent(self, key: str, kept: Kept) -> Kept:
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self.folder, 0o700)
         draft = tempfile.NamedTemporaryFile("w", dir=self.folder, suffix=".draft", delete=False)
         with draft:
             draft.write(kept.dump())
@@ -144,6 +145,7 @@ class FilePayments:
                 os.link(draft.name, self._file(key))
         finally:
             os.unlink(draft.name)
+        sync_folder(self.folder)
         return self.get(key) or kept
 
     def remove(self, key: str, kept: Kept) -> None:
@@ -153,13 +155,14 @@ class FilePayments:
 
 
 def reason_of(receipt: Any, answer: Answer) -> str:
-    """Why a payment was refused: by its receipt, by a 402, or by the 409 of a used payment."""
+    """Why a payment was refused: by its receipt, by a 402, by the 409 of a used payment, or by a redirect."""
     refused = terms_of(answer)
     if answer.status == 409:
         with contextlib.suppress(ValueError, RecursionError):
             refused = answer.json()
     texts = (one.get(name) for one, name in ((receipt, "errorReason"), (refused, "error")) if isinstance(one, dict))
-    return next((str(text) for text in texts if text), "")
+    elsewhere = answer.headers.get("location") if 300 <= answer.status < 400 else None
+    return next((str(text) for text in texts if text), "" if elsewhere is None else f"redirects to {elsewhere}")
 
 
 def send(kept: Kept, attempts: int = 20) -> tuple[Answer, Any, Any]:

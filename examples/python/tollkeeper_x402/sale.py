@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Mapping
 
+from .disk import make_folder, sync_folder
 from .wire import Answer
 
 UNRECORDED = re.compile(
@@ -91,7 +92,8 @@ def read(status: int, answer: Any, headers: Mapping[str, str], member: str) -> E
         is_end = KNOWN_END.fullmatch(reason) if member == "success" else reason
         if is_end and not is_pending:
             return End("used" if SETTLED_BEFORE.fullmatch(reason) else "refused", reason, given)
-    cause, code, remedy = FAULTS.get(status, FAULTS[503] if given and status == 200 else BROKEN)
+    known = 404 if 300 <= status < 400 else status
+    cause, code, remedy = FAULTS.get(known, FAULTS[503] if given and status == 200 else BROKEN)
     wait = headers.get("retry-after", "")
     fault = Fault(cause, code, remedy, min(60, max(1, int(wait))) if wait.isascii() and wait.isdigit() else 1)
     return End("pending" if member == "success" else "unavailable", reason, given, fault)
@@ -150,7 +152,7 @@ class Records:
     def put(self, name: str, value: str) -> str:
         if self.folder is None:
             return self.kept.setdefault(name, value)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         mine = self.folder / f"{name}.{os.getpid()}.{threading.get_ident()}"
         with mine.open("w") as file:
             file.write(value)
@@ -162,11 +164,7 @@ class Records:
             pass
         finally:
             mine.unlink()
-        handle = os.open(self.folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_folder(self.folder)
         return (self.folder / name).read_text()
 
     def claim(self, sale: Sale) -> str | None:

@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from typing import Any, Mapping
+from urllib.parse import urljoin, urlsplit
 
 from .layout import SignatureRefused, Terms
 
@@ -43,15 +44,55 @@ class Answer:
         return json.loads(self.body)
 
 
+class _Unfollowed(urllib.request.HTTPRedirectHandler):
+    """Returns a redirect as an answer: the standard library would send every header along to any origin."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_Unfollowed)
+REDIRECTS_MAX = 10
+
+
 def ask(
     url: str, body: Any = None, headers: Mapping[str, str] | None = None, timeout: float = 60, method: str | None = None
 ) -> Answer:
-    """The whole answer. `body`: bytes as they are, anything else as JSON."""
+    """The whole answer. `body`: bytes as they are, anything else as JSON.
+
+    A redirect to another origin is followed without headers and body: a key or a payment stays at the origin that it
+    is for. If the redirect would repeat a body there, or if that origin asks for a payment, it is the answer."""
     data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
     sent = {**({} if data is None or data is body else {"content-type": "application/json"}), **(headers or {})}
-    request = urllib.request.Request(url, data=data, headers=sent, method=method)
+    verb, at, left = method or ("GET" if data is None else "POST"), url, None
+    for _ in range(REDIRECTS_MAX):
+        answer = _ask_once(verb, at, data, sent, timeout)
+        location = answer.headers.get("location")
+        if answer.status == 402 and left is not None:
+            return left
+        if answer.status not in (301, 302, 303, 307, 308) or location is None:
+            return answer
+        to = urljoin(at, location)
+        if answer.status == 303 or (answer.status < 303 and verb == "POST"):
+            verb, data = "HEAD" if verb == "HEAD" else "GET", None
+            sent = {name: value for name, value in sent.items() if not name.lower().startswith("content-")}
+        if origin_of(to) != origin_of(at):
+            if data is not None or verb not in ("GET", "HEAD") or not to.startswith(("http://", "https://")):
+                return answer
+            sent, left = {}, left or answer
+        at = to
+    return left or answer
+
+
+def origin_of(url: str) -> tuple[str, str | None, int | None]:
+    at = urlsplit(url)
+    return at.scheme, at.hostname, at.port or {"http": 80, "https": 443}.get(at.scheme)
+
+
+def _ask_once(verb: str, url: str, data: bytes | None, headers: Mapping[str, str], timeout: float) -> Answer:
+    request = urllib.request.Request(url, data=data, headers=dict(headers), method=verb)
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as response:
+        with _OPENER.open(request, timeout=timeout) as response:
             return _whole(request, Answer(response.status, _lower(response.headers), response.read()))
     except urllib.error.HTTPError as error:
         with error:
