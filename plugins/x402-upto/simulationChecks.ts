@@ -1,8 +1,8 @@
-// Checks of the enforcing simulation: success without a restore, a settlement's sequence of events, no other movement of
-// any token, and a fee within the ceilings. The sequence is allowance, transfer, the allowance's end, and the contract's
-// event with ceiling and amount; for zero only the last. Events that move no tokens, such as those of a smart account,
-// are tolerated at any position. An executed transaction must show the same steps in the same order, among any other
-// events.
+// Checks of the enforcing simulation: success without a restore, a settlement's sequence of events, no other movement
+// of any token, and a fee within the ceilings. The sequence is allowance, transfer, the allowance's end, and the
+// contract's event with ceiling and amount; for zero only the last. Events that move no tokens, such as those of a
+// smart account, are tolerated at any position. An executed transaction must show the same steps in the same order,
+// among any other events.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
@@ -117,7 +117,7 @@ export const checkEvents = (events: ReadonlyArray<ContractEvent>, settlement: Se
     : ["invalid_upto_ledger_event_wrong_sequence", "the allowance is not the maximum, or does not end at zero"]
 }
 
-/** Every ceiling that a transaction's events name: the contract's own, or the allowances if the contract emits none. */
+/** The ceilings that a transaction's events name: the contract's own, or allowances if the contract emits none. */
 const namedMaxima = (
   events: ReadonlyArray<ContractEvent>,
   { asset, contract, payer, profile }: Omit<Settlement, "closes" | "max">
