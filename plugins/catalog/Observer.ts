@@ -35,7 +35,10 @@ interface Sent {
   readonly grade: Carrier["grade"]
 }
 
-/** The key of everything that a declaration is read from: equal keys are read to equal declarations. */
+/**
+ * The key of everything that decides about a declaration: equal keys have equal outcomes. The principal decides too,
+ * because a listed recipient's key may name the next recipient. Callers without a key decide nothing.
+ */
 const digestOf = (
   crypto: Crypto["Service"],
   { payment }: PaymentObservation,
@@ -43,7 +46,8 @@ const digestOf = (
 ): string => {
   const { amountText, asset, extra, maxTimeoutSeconds, network, payTo, scheme } = offered(payment)
   const terms = [amountText, asset, extra, maxTimeoutSeconds, network, payTo, scheme]
-  const reported = [grade, sentKey, payment.dialect, value, payment.resource, ...terms]
+  const owner = payment.principal.keyed ? payment.principal.owner : null
+  const reported = [grade, owner, sentKey, payment.dialect, value, payment.resource, ...terms]
   const text = JSON.stringify(reported)
   // Hashing costs more than comparing; a long text is hashed to bound memory.
   return text.length <= textMax ? text : Hex.encode(crypto.sha256(new TextEncoder().encode(text)))

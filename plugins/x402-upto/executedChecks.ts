@@ -1,9 +1,9 @@
-// Checks of an executed settlement: it must show the same sequence of events as its simulation. The promise is the
-// intended amount; the ceiling is in the contract's event, which the payer's signature binds. Pure.
+// Checks of an executed settlement: it must show the steps of its simulation, in order. The promise is the intended
+// amount; the ceiling is in the contract's event, which the payer's signature binds. Pure.
 import { Option } from "effect"
 import type { ExecutedTransaction } from "../../kernel/ledger/Executed.ts"
 import type { OfferedContract } from "./profiles.ts"
-import { checkEvents, settledMax } from "./simulationChecks.ts"
+import { showsSettlement } from "./simulationChecks.ts"
 
 interface PromisedPayment {
   readonly payer: string
@@ -11,9 +11,6 @@ interface PromisedPayment {
   readonly asset: string
   readonly amount: bigint
 }
-
-/** Possible ends of the allowance, by the payer's options in the profile. */
-const endings = { always: [true], never: [false], "as signed": [true, false] } as const
 
 /**
  * True if an executed transaction moved the promised amount through one of the offered contracts. If the meta of a
@@ -26,13 +23,5 @@ export const movedAsPromised = (
 ): boolean => {
   const { contractEvents, transfers } = executed
   if (contractEvents === undefined || Option.isNone(transfers)) return true
-  return offered.some(({ contract, profile }) => {
-    const max = settledMax(contractEvents, contract, profile)
-    return (
-      max !== undefined &&
-      endings[profile.revokes].some(
-        (closes) => checkEvents(contractEvents, { ...promised, contract, profile, closes, max }) === undefined
-      )
-    )
-  })
+  return offered.some(({ contract, profile }) => showsSettlement(contractEvents, { ...promised, contract, profile }))
 }

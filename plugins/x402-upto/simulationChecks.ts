@@ -1,7 +1,8 @@
-// Checks of the enforcing simulation, and of the executed transaction after it: success without a restore, a
-// settlement's sequence of events (allowance, transfer, the allowance's end, the contract's event with ceiling and
-// amount; for zero only the last), no other movement of any token, and a fee within the ceilings. Events that move no
-// tokens, such as those of a smart account, are tolerated at any position.
+// Checks of the enforcing simulation: success without a restore, a settlement's sequence of events, no other movement
+// of any token, and a fee within the ceilings. The sequence is allowance, transfer, the allowance's end, and the
+// contract's event with ceiling and amount; for zero only the last. Events that move no tokens, such as those of a
+// smart account, are tolerated at any position. An executed transaction must show the same steps in the same order,
+// among any other events.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
@@ -83,22 +84,6 @@ const movementError = (event: ContractEvent, settlement: Settlement): CheckError
     : ["invalid_upto_ledger_event_wrong_transfer", "the simulation moves something else than the amount to payTo"]
 }
 
-/** The ceiling that a transaction shows: in the contract's event, or in the allowance if the contract emits none. */
-export const settledMax = (
-  events: ReadonlyArray<ContractEvent>,
-  contract: string,
-  { stated }: Profile
-): bigint | undefined => {
-  if (stated !== undefined) {
-    const own = events.find((event) => emitterOf(event) === contract)
-    return own === undefined ? undefined : stated(own).max
-  }
-  const opened = events.find(
-    ({ body: { v0 } }) => symbolOf(v0.topics[0]) === "approve" && addressOf(v0.topics[2]) === contract
-  )
-  return opened === undefined ? undefined : i128Of(vecOf(opened.body.v0.data)?.[0])
-}
-
 /** The expected event names of a settlement, in order. */
 const expectedNames = ({ amount, closes, profile }: Settlement): ReadonlyArray<string> => [
   ...(amount === 0n && !profile.zeroApproves
@@ -130,6 +115,68 @@ export const checkEvents = (events: ReadonlyArray<ContractEvent>, settlement: Se
   return holds
     ? undefined
     : ["invalid_upto_ledger_event_wrong_sequence", "the allowance is not the maximum, or does not end at zero"]
+}
+
+/** The ceilings that a transaction's events name: the contract's own, or allowances if the contract emits none. */
+const namedMaxima = (
+  events: ReadonlyArray<ContractEvent>,
+  { asset, contract, payer, profile }: Omit<Settlement, "closes" | "max">
+): ReadonlyArray<bigint> =>
+  events.flatMap((event) => {
+    const { data, topics } = event.body.v0
+    const isOpened =
+      emitterOf(event) === asset &&
+      symbolOf(topics[0]) === "approve" &&
+      addressOf(topics[1]) === payer &&
+      addressOf(topics[2]) === contract
+    if (profile.stated === undefined) return isOpened ? (i128Of(vecOf(data)?.[0]) ?? []) : []
+    return emitterOf(event) === contract ? (profile.stated(event).max ?? []) : []
+  })
+
+/** Whether an event is this step of a settlement. */
+const isStep = (event: ContractEvent, name: string, settlement: Settlement, isFirst: boolean): boolean => {
+  const { asset, contract, max } = settlement
+  if (symbolOf(event.body.v0.topics[0]) !== name) return false
+  switch (name) {
+    case "approve":
+      return emitterOf(event) === asset && isApproval(event, settlement, isFirst ? max : 0n)
+    case "transfer":
+      return readEvent(event)._tag === "Moved" && movementError(event, settlement) === undefined
+    default:
+      return emitterOf(event) === contract && isSettled(event, settlement)
+  }
+}
+
+const includesSteps = (events: ReadonlyArray<ContractEvent>, settlement: Settlement): boolean => {
+  const expected = expectedNames(settlement)
+  let seen = 0
+  for (const event of events)
+    if (seen < expected.length && isStep(event, expected[seen]!, settlement, seen === 0)) seen += 1
+  return seen === expected.length
+}
+
+/**
+ * Whether the steps of a settlement are among an executed transaction's events, in order. Other events do not matter:
+ * the payer's own account chooses them, and it may run differently from its simulation.
+ */
+export const showsSettlement = (
+  events: ReadonlyArray<ContractEvent>,
+  promised: Omit<Settlement, "closes" | "max">
+): boolean => {
+  const { amount, asset, payTo, payer, profile } = promised
+  // Without an event of the contract, only a missing transfer shows that zero was settled.
+  const isPaid = (event: ContractEvent): boolean => {
+    const read = readEvent(event)
+    if (read._tag !== "Moved" || read.kind !== "transfer") return false
+    const { contract, from, to } = read.transfer
+    return contract === asset && from === payer && to === payTo
+  }
+  if (amount === 0n && profile.stated === undefined && events.some(isPaid)) return false
+  // If the payer chose the end of the allowance, the steps with it include the steps without it.
+  const closes = profile.revokes === "always"
+  return namedMaxima(events, promised).some(
+    (max) => max >= amount && includesSteps(events, { ...promised, closes, max })
+  )
 }
 
 /**

@@ -8,9 +8,10 @@
 // resources; money that goes back outside of them is not seen here. Circles are found in the background, within the
 // minute: each turn starts from some of the recipients that have paid lately, and takes no more than `stepsMax` steps
 // in one statement.
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
+import { TrustedTime } from "../../../kernel/time/trustedTime.ts"
 import { Changes } from "./Changes.ts"
 import { fullRisk } from "./weighEvidence.ts"
 
@@ -106,14 +107,18 @@ export const findCircles = Effect.fnUntraced(function* ({ after, now, since }: T
 export const startCircles = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { moved } = yield* Changes
-  let since = new Date((yield* Clock.currentTimeMillis) - firstMillis)
+  const trusted = yield* TrustedTime
+  /** End of the period that was read, if the time was sure: sales are dated by the same time. */
+  let readTo: number | undefined
 
   const turn = Effect.gen(function* () {
-    const now = new Date(yield* Clock.currentTimeMillis)
+    const { isSure, now } = yield* trusted
+    // A clock that was set back moves the beginning back too.
+    const since = readTo === undefined ? now - firstMillis : Math.min(readTo, now) - againMillis
     let after = ""
     while (true) {
       const { last, lost, starts } = yield* Effect.provideService(
-        findCircles({ after, now, since }),
+        findCircles({ after, now: new Date(now), since: new Date(since) }),
         SqlClient.SqlClient,
         sql
       )
@@ -121,7 +126,7 @@ export const startCircles = Effect.gen(function* () {
       if (starts < startsMax || last === null) break
       after = last
     }
-    since = new Date(now.getTime() - againMillis)
+    if (isSure) readTo = now
   })
 
   yield* reconciler({ id: "circles", every: "1 minute", turn })

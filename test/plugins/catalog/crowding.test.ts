@@ -241,3 +241,55 @@ it.effect.each([
     expect(counted).toEqual(expected)
   }).pipe(Effect.provide(observing(recorded, { touch: note("touch"), contend: note("contend") })))
 })
+
+const rotating = Observer.layer.pipe(
+  Layer.provide(DeclarationValidator.layer),
+  Layer.provide([
+    Layer.succeed(Config, config),
+    // The listed recipient GLISTED names its successor, if the payment's key is its own.
+    Layer.mock(Listings)({
+      record: (_, { authorizedBy }) =>
+        Effect.map(authorizedBy!("GLISTED"), (found): Recorded =>
+          Option.isSome(found)
+            ? { decision: "updated", resourceId: 1n, versionHash: "h" }
+            : { decision: "rejected", reason: "payto_conflict", resourceId: 1n }
+        )
+    }),
+    Layer.mock(Sightings)({
+      touch: () => Effect.void,
+      seen: () => {},
+      observe: () => Effect.void,
+      onStates: () => Effect.void
+    }),
+    Changes.layer,
+    Hints.layer,
+    Layer.succeed(Recipients, {
+      gradeOf: ({ owner }, payTo) =>
+        Effect.succeed(owner === "key:seller" && payTo === "GLISTED" ? "declared" : "claimed"),
+      knownGradeOf: () => "claimed" as const,
+      bind: () => Effect.succeed(true)
+    }),
+    Layer.succeed(PricedAssets, { assets: [] }),
+    NodeCrypto.layer
+  ])
+)
+
+it.effect("a stranger's equal declaration does not answer for the seller's key", () =>
+  Effect.gen(function* () {
+    const { observe, recall } = yield* Observer
+    const one = observationOf("GONE", 1, () => {})
+    const by = (owner: string, keyed = true): PaymentObservation => ({
+      ...one,
+      payment: { ...one.payment, principal: { owner, source: owner, keyed } } as PaymentObservation["payment"]
+    })
+    const refused = { status: "rejected", rejectedReason: "payto_conflict" }
+    expect(yield* observe(by("anonymous", false))).toEqual(refused)
+    expect(yield* observe(by("key:stranger"))).toEqual(refused)
+    const now = yield* Clock.currentTimeMillis
+    expect(recall(by("key:stranger"), now)).toEqual(refused)
+    expect(recall(by("key:seller"), now)).toBeUndefined()
+    expect(yield* observe(by("key:seller"))).toEqual({ status: "success" })
+    // Callers without a key are one principal.
+    expect(recall({ ...by("anonymous", false), payer: "GOTHER" }, now)).toEqual(refused)
+  }).pipe(Effect.provide(rotating))
+)

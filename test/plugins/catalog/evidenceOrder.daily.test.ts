@@ -1,10 +1,11 @@
 // Listings with evidence precede claimed ones, and one seller has three places on a first page. A listing that rises or
 // is added during paging is neither repeated nor lost; circular payments earn nothing.
 import { expect, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { Facts } from "../../../kernel/facts/Facts.ts"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
+import { TrustedTime } from "../../../kernel/time/trustedTime.ts"
 import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
 import type { Filters } from "../../../plugins/catalog/contract.ts"
 import { Browse } from "../../../plugins/catalog/discovery/Browse.ts"
@@ -12,8 +13,9 @@ import { Counts } from "../../../plugins/catalog/discovery/Counts.ts"
 import { Cursors } from "../../../plugins/catalog/discovery/Cursors.ts"
 import * as Reads from "../../../plugins/catalog/discovery/reads.ts"
 import { Changes } from "../../../plugins/catalog/store/Changes.ts"
-import { findCircles } from "../../../plugins/catalog/store/findCircles.ts"
+import { findCircles, startCircles } from "../../../plugins/catalog/store/findCircles.ts"
 import { describeDatabases } from "../../support/databases.ts"
+import { skewedClock } from "../../support/skewedClock.ts"
 import { timed } from "../../support/timed.ts"
 import { answerOf, openStore, values } from "./store.ts"
 
@@ -248,6 +250,34 @@ describeDatabases(
             for (const [place, id] of ids.entries()) yield* sell(id, `G${ring[(place + 1) % 3]}`, `G${ring[place]}`)
             const since = new Date((yield* now).getTime() - 1_000)
             expect(yield* findCircles({ now: yield* now, since, after: "" })).toMatchObject({ lost: 3 })
+          })
+        )
+      )
+
+      it.effect(
+        "a ring is found by a replica with a clock that is days ahead",
+        timed(
+          Effect.gen(function* () {
+            const { declare, now, parts, sell, sql } = yield* openBrowse
+            yield* TestClock.adjust("30 days")
+            const ring = ["ra", "rb", "rc"]
+            const ids = yield* Effect.forEach(ring, (name) =>
+              Effect.map(declare(at(name), { payer: `GP${name}` }), ({ resourceId }) => resourceId!)
+            )
+            yield* Effect.forEach(ids, (id, place) => sell(id, `G${ring[(place + 1) % 3]}`, `G${ring[place]}`))
+            const right = Effect.succeed({ now: (yield* now).getTime(), isSure: true })
+            yield* startCircles.pipe(
+              Effect.provideService(TrustedTime, right),
+              Effect.provideService(Changes, Context.get(parts, Changes)),
+              Effect.provideServiceEffect(Clock.Clock, skewedClock(10 * 86_400_000))
+            )
+            const isFound = Effect.map(
+              sql<{ circles: number }>`select count(*)::int as circles from catalog_payers where circle`,
+              ([row]) => row!.circles === 3
+            )
+            const pause = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 20)))
+            for (let polls = 0; polls < 200 && !(yield* isFound); polls++) yield* pause
+            expect(yield* isFound).toBe(true)
           })
         )
       )

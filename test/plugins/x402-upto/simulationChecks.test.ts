@@ -14,7 +14,7 @@ import {
   type Settlement,
   checkSimulation
 } from "../../../plugins/x402-upto/simulationChecks.ts"
-import { tollkeeper } from "../../../plugins/x402-upto/profiles.ts"
+import { drafts, tollkeeper } from "../../../plugins/x402-upto/profiles.ts"
 import { settlementWasm } from "../../../plugins/x402-upto/contract.ts"
 import { payee, payer, stranger, succeeded } from "../ledger-local/engine/World.ts"
 import { UptoWorld } from "./contractWorld.ts"
@@ -232,6 +232,30 @@ describe("an executed transaction", () => {
     expect(holds([approved, transferred, closed, ended])).toBe(true)
     expect(holds([endedAtZero], 0n)).toBe(true)
     expect(holds(undefined)).toBe(true)
+  })
+
+  it("events that the payer's account adds do not hide a settlement", () => {
+    const steps = [approved, transferred, closed, ended]
+    const ownToken = by(transferred, elsewhere)
+    const toItself = withTopic(withData(transferred, i128(1n)), 2, transferred.body.v0.topics[1])
+    const smaller = withData(approved, { type: 16, vec: [i128(1n), { type: 3, u32: 1 }] })
+    for (const added of [remark, ownToken, toItself, smaller, approved, closed, by(ended, elsewhere)])
+      for (let at = 0; at <= steps.length; at += 1) expect(holds(steps.toSpliced(at, 0, added))).toBe(true)
+    expect(holds([ownToken, endedAtZero], 0n)).toBe(true)
+    // None of them replaces a step.
+    for (const [at] of steps.entries()) expect(holds([ownToken, toItself, ...steps.toSpliced(at, 1)])).toBe(false)
+  })
+
+  it("an account's own allowance event is not the settlement's ceiling", () => {
+    const stateless = drafts.find(({ name }) => name === "stateless-salt")!
+    const paid = (events: ReadonlyArray<ContractEvent>, amount: bigint) =>
+      movedAsPromised(executed(events), [{ contract, profile: stateless }], { ...promise, amount })
+    const claimed = by(withData(approved, { type: 16, vec: [i128(999n), { type: 3, u32: 1 }] }), elsewhere)
+    expect(paid([claimed, approved, transferred, closed], 250n)).toBe(true)
+    expect(paid([approved, transferred], 250n)).toBe(true)
+    expect(paid([claimed, transferred], 250n)).toBe(false)
+    expect(paid([approved, transferred, closed], 0n)).toBe(false)
+    expect(paid([approved, closed], 0n)).toBe(true)
   })
 
   it("an executed transaction with other or missing events did not settle", () => {
