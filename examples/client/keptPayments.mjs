@@ -66,9 +66,9 @@ const syncFolder = async (folder) => {
   await file.sync().finally(() => file.close())
 }
 
-/** Makes a folder, and writes each new name to the disk. @param {string} folder @param {number} [mode] */
-const makeFolder = async (folder, mode) => {
-  const made = await mkdir(folder, { recursive: true, ...(mode === undefined ? {} : { mode }) })
+/** Makes a folder for its owner alone, and writes each new name to the disk. @param {string} folder */
+const makeFolder = async (folder) => {
+  const made = await mkdir(folder, { recursive: true, mode: 0o700 })
   if (made === undefined) return
   for (let at = resolve(folder); at.length >= resolve(made).length; at = dirname(at)) await syncFolder(dirname(at))
 }
@@ -84,7 +84,7 @@ export const filePayments = (folder) => {
   return {
     get,
     putIfAbsent: async (key, kept) => {
-      await makeFolder(folder, 0o700)
+      await makeFolder(folder)
       const draft = join(folder, `${randomUUID()}.draft`)
       const file = await open(draft, "wx", 0o600)
       try {

@@ -183,8 +183,8 @@ const foreignClaim = invalid(
 )
 
 /**
- * Signs claims for a watchtower: of each stored channel with unclaimed charges, or those that a caller sends from its
- * own records. Such a claim pays the receiver at most what the payer signed.
+ * Signs claims for a watchtower: one for each stored channel with unclaimed charges, or the claims that a caller sends
+ * from its own records. Such a claim pays the receiver at most the amount that the payer signed.
  */
 const makeExport = Effect.gen(function* () {
   const authorizer = yield* Authorizer

@@ -1,5 +1,5 @@
 // Operators' routes below /dashboard/v1: status, one settlement's timeline, and actions. Reading requires an operator's
-// key or session. Where no operator has a key, it requires a request from this machine. An action always requires an
+// key or session. Without any operator key, it requires a request from this machine. An action always requires an
 // operator's key. The audit log records it before it runs, and its outcome afterwards.
 import { Effect, Option, Schema } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"

@@ -14,7 +14,7 @@ import type { Payment } from "../../kernel/payment/Payment.ts"
 import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { channelKey, channelStateOf, receiverKey, type ReceiverState, receiverStateOf } from "./batchCalls.ts"
 import { batchKeys } from "./Config.ts"
-import { proveState } from "./proveState.ts"
+import { behind, proveState } from "./proveState.ts"
 import { type Known, StateCache, staleLedgersMax } from "./StateCache.ts"
 
 const readMax = 200
@@ -41,10 +41,6 @@ const closesKept = 3
 const doubtMillis = 500
 
 const frozen = new LedgerUnavailable({ operation: "getLatestLedger", message: "the ledger does not advance" })
-
-/** The error of a node that does not show the newest ledger yet. */
-export const behind = (operation: string, ledger: number, newest: number) =>
-  new LedgerUnavailable({ operation, message: `the node is at ledger ${ledger}, behind ${newest}` })
 
 /** Seconds for which a state may be used without a newer ledger. */
 const believedSeconds = ({ secondsPerLedger }: LedgerTime): number =>

@@ -23,19 +23,19 @@ export class KnownChannels extends Context.Service<
     readonly readBy: (
       read: () => ReadonlyArray<KnownChannel>,
       owed: (receiver: string, token: string) => Effect.Effect<bigint, LedgerUnavailable>,
-      stateOf?: (channelId: string) => ChannelState | undefined
+      stateOf: (channelId: string) => ChannelState | undefined
     ) => void
   }
 >()("tollkeeper/x402-batch/KnownChannels") {
   static readonly layer = Layer.sync(KnownChannels, () => {
     let reading: () => ReadonlyArray<KnownChannel> = () => []
     let owing: (receiver: string, token: string) => Effect.Effect<bigint, LedgerUnavailable> = () => Effect.succeed(0n)
-    let stateOf = (channelId: string) => reading().find((one) => one.channelId === channelId)?.state
+    let stateOf: (channelId: string) => ChannelState | undefined = () => undefined
     return KnownChannels.of({
       all: () => reading(),
       stateOf: (channelId) => stateOf(channelId),
       owed: (...asked) => owing(...asked),
-      readBy: (read, owed, ofOne = stateOf) => void ([reading, owing, stateOf] = [read, owed, ofOne])
+      readBy: (...readings) => void ([reading, owing, stateOf] = readings)
     })
   })
 }

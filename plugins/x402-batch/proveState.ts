@@ -16,6 +16,10 @@ import { batchErrors } from "./batchErrors.ts"
 /** Source of a simulation that is never sent. */
 const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 
+/** The error of a node that does not show the newest ledger yet. */
+export const behind = (operation: string, ledger: number, newest: number) =>
+  new LedgerUnavailable({ operation, message: `the node is at ledger ${ledger}, behind ${newest}` })
+
 const unproven = (message: string) => new LedgerUnavailable({ operation: "simulateTransaction", message })
 
 interface ProvenState {
@@ -36,7 +40,7 @@ export const proveState = Effect.fnUntraced(function* (
   const operation = encodeOperation(callOperation(invoked as unknown as InvokeArgs, []))
   const answer = yield* rpc.simulate(simulationEnvelope(accountOf(nullAccount), operation))
   const { latestLedger: ledger } = answer
-  if (ledger < leastLedger) return yield* unproven(`the node is at ledger ${ledger}, behind ${leastLedger}`)
+  if (ledger < leastLedger) return yield* behind("simulateTransaction", ledger, leastLedger)
   if (answer._tag === "Simulated" && answer.resultXdr !== undefined) {
     const state = channelStateOf(readXdr(xdr.ScVal.schema, answer.resultXdr) as unknown as Value)
     if (state !== undefined) return { ledger, state }

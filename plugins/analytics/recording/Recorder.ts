@@ -163,7 +163,7 @@ const handle = Effect.fn("Recorder.handle")(function* (facts: ReadonlyArray<Fact
 })
 
 /**
- * Marks settlements whose caller got no answer in time. Returns milliseconds until there may be more, 0 for
+ * Marks settlements without an answer to their caller in time. Returns milliseconds until there may be more, 0 for
  * immediately. The maximum is the settle timeout, since a settlement recorded now has that long.
  */
 const lapse = Effect.gen(function* () {
@@ -192,7 +192,7 @@ export class Recorder extends Context.Service<
     /** In the transaction that moves the cursor. */
     readonly handle: (facts: ReadonlyArray<Fact>) => Effect.Effect<void, SqlError.SqlError>
     /**
-     * Marks settlements whose caller got no answer in time. Returns milliseconds until there may be more, 0 for
+     * Marks settlements without an answer to their caller in time. Returns milliseconds until there may be more, 0 for
      * immediately.
      */
     readonly lapse: Effect.Effect<number, SqlError.SqlError>

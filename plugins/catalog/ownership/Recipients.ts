@@ -1,7 +1,6 @@
-// Which principals showed that a recipient is theirs: by the settings, or by a challenge that the recipient's account
-// signed. Such a principal's payments to that recipient carry `declared` words; all others carry `claimed` words. A
-// caller without a key has no principal and cannot show anything. A binding that another replica stored arrives within
-// seconds.
+// Principals that control a recipient, by the settings or by a challenge that the recipient's account signed. Such a
+// principal's payments to that recipient carry `declared` words; all others carry `claimed` words. A caller without a
+// key cannot do either: only keys have a principal. A binding that another replica stored arrives within seconds.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Principal } from "../../../kernel/http/Authentication.ts"

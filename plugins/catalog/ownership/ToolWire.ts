@@ -1,8 +1,8 @@
-// An unpaid call of an MCP tool on the wire: JSON-RPC over streamable HTTP, whose answers are JSON or an event stream.
-// The demand for payment is a PaymentRequired, in the result's structured content or its text, or in the data of an
-// error 402. Only an origin's own document makes a tool callable: its entry for the tool has `unpaidCall`, which is
-// true or the arguments of the call. Both eras are supported: a server of revision 2026-07-28 demands payment by a
-// result of its own type. Malformed values are ignored.
+// An unpaid call of an MCP tool on the wire: JSON-RPC over streamable HTTP, answered by JSON or an event stream. The
+// demand for payment is a PaymentRequired, in the result's structured content or its text, or in the data of an error
+// 402. Only an origin's own document makes a tool callable: its entry for the tool has `unpaidCall`, which is true or
+// the arguments of the call. Both eras are supported: a server of revision 2026-07-28 demands payment by a separate
+// type of result. Malformed values are ignored.
 import type { Identity } from "../declaration/Declaration.ts"
 import { type Fields, isFields } from "../fields.ts"
 import { declarationOf, entriesFor, extensionsOf, type OriginOffer, readJson, readOffers } from "./OriginWire.ts"

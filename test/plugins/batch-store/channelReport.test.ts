@@ -61,7 +61,8 @@ describe.each(databaseKinds)("the report of channels on %s", (kind) =>
         ]
         ;(yield* KnownChannels).readBy(
           () => known,
-          () => Effect.succeed(0n)
+          () => Effect.succeed(0n),
+          (channelId) => known.find((one) => one.channelId === channelId)?.state
         )
         const { items, more } = yield* reportChannels
         expect(more).toBe(false)

@@ -1,7 +1,7 @@
 // The permutations of Poseidon (https://eprint.iacr.org/2019/458) and Poseidon2 (https://eprint.iacr.org/2023/323) over
-// a prime field, with the given constants: full rounds, in which every element goes through the S-box, then partial
-// rounds, in which only the first does, then full rounds again. Each step reports its number of operations before it
-// runs, so a callback can abort by throwing.
+// a prime field, with the given constants. Full rounds put every element through the S-box, then partial rounds only
+// the first one, then full rounds follow again. Each step reports its number of operations before it runs, so a
+// callback can abort by throwing.
 import type { IField } from "@noble/curves/abstract/modular.js"
 
 export interface Permutation {

@@ -1,6 +1,6 @@
 // The network's charges for values by their size: copies of lists, maps and bytes, conversions between values and the
-// host's objects, comparisons, and the handles by which a contract refers to its objects. Sizes are those that the
-// network's host declares for its types.
+// host's objects, comparisons, and a contract's handles of its objects. The sizes come from the type declarations of
+// the network's host.
 import { costOf } from "./InstructionMeter.ts"
 import type { CpuCosts } from "../state/cpuCosts.ts"
 import { ScType } from "../xdr/types.ts"

@@ -1,6 +1,6 @@
-// The contract's view of values: 64-bit words whose low byte is a tag. Small values fit in the word, others are handles
-// into a table of the running frame, so that a contract can only refer to values that it received or created. A word
-// with an unknown tag or a handle out of range is refused as the host does.
+// The contract's view of values: 64-bit words with a tag in the low byte. Small values fit in the word, others are
+// handles into a table of the running frame, so that a contract can only refer to values that it received or created. A
+// word with an unknown tag or a handle out of range is refused as the host does.
 import { AddressType, ScErrorType, ScType } from "../xdr/types.ts"
 import { HostError } from "../host/HostError.ts"
 import type { InstructionMeter } from "../host/InstructionMeter.ts"

@@ -124,7 +124,7 @@ export class Vm {
     this.#held = 0
   }
 
-  /** Runs a function that may run other contracts, whose memory is added to this one's. */
+  /** Runs a function that may run other contracts; their memory is added to this one's. */
   nested<A>(run: () => A): A {
     this.#hold()
     return run()
@@ -193,7 +193,7 @@ export class Vm {
     return value
   }
 
-  /** A vector whose items will be written out. */
+  /** A vector; the caller will write its items out. */
   wholes(word: bigint): ReadonlyArray<ScVal> {
     const items = this.vec(word)
     for (const item of items) this.measured(item)
@@ -212,7 +212,7 @@ export class Vm {
     return entries
   }
 
-  /** A map whose keys will be compared. */
+  /** A map; the caller will compare its keys. */
   keyed(word: bigint): ReadonlyArray<ScMapEntry> {
     const entries = this.map(word)
     for (const { key } of entries) this.measured(key)

@@ -1,5 +1,5 @@
 // Imports that the network offers to contracts: each host function's number of parameters, and its first protocol. All
-// parameters and the one result are 64-bit words. The keys are the short names that contracts use.
+// parameters and the result are 64-bit words. The keys are the short names that contracts use.
 import { HostError } from "../host/HostError.ts"
 import { Malformed } from "./BinaryReader.ts"
 
