@@ -79,6 +79,7 @@ export const paywallHtml = (required, { assets = {}, prepareUrl, seller, title }
     "default-src 'none'",
     `script-src ${sha256(script)}`,
     `style-src ${sha256(style)}`,
+    // No request leaves the seller's origin, not even by a redirect: it would take the payment along.
     "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'"

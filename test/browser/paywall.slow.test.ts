@@ -217,6 +217,28 @@ describe.runIf(hasChromium)("the paywall page", () => {
     await visit.close()
   })
 
+  it("sends no payment to another origin that a redirect names", { timeout: 120_000 }, async () => {
+    let requests = 0
+    const other = createServer((_, response) => {
+      requests += 1
+      const headers = { "access-control-allow-origin": "*", "access-control-allow-headers": "payment-signature" }
+      response.writeHead(200, headers).end()
+    })
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve))
+    const location = `http://127.0.0.1:${(other.address() as { port: number }).port}/`
+    const visit = await Visit.open(browser, url)
+    await installWallet(visit, await run(facilitator.account(1_000_000n)))
+    await visit.go("/weather?by=redirect")
+    payments = []
+    lose = () => new Response(null, { status: 307, headers: { location } })
+    await visit.page.locator("#pay").click()
+    await visit.page.locator("#say.error").waitFor({ timeout: 60_000 })
+    lose = undefined
+    expect([payments.length > 0, requests]).toEqual([true, 0])
+    await visit.close()
+    other.close()
+  })
+
   it(
     "signs nothing when another payment is to be signed, or when the person refuses",
     { timeout: 120_000 },
