@@ -18,9 +18,7 @@ const importersOf = (): ReadonlyMap<string, ReadonlyArray<string>> => {
 }
 
 const importers = importersOf()
-const tests = sources.filter(
-  ({ path }) => path.endsWith(".test.ts") && !/^test\/(architecture|official)\/|\.slow\.test\.ts$/.test(path)
-)
+const tests = sources.filter(({ path }) => path.endsWith(".test.ts") && !/^test\/(architecture|official)\//.test(path))
 
 const distancesFrom = (path: string): ReadonlyMap<string, number> => {
   const distances = new Map([[path, 0]])
@@ -44,7 +42,7 @@ const wordsOf = ({ path, text }: Source): ReadonlySet<string> =>
 /** Words of a file's name. */
 const nameWords = (path: string): ReadonlyArray<string> =>
   basename(path)
-    .replace(/\.(daily\.)?(test\.)?ts$/, "")
+    .replace(/\.((daily|slow)\.)?(test\.)?ts$/, "")
     .split(/(?=[A-Z])/)
     .map((word) => word.toLowerCase())
 
@@ -60,23 +58,34 @@ const sumOf = (words: Iterable<string>): number =>
 const similarity = (source: ReadonlySet<string>, test: ReadonlySet<string>): number =>
   sumOf([...source].filter((word) => test.has(word))) / Math.sqrt(sumOf(source) * sumOf(test))
 
-/** Test files that reach a source, the nearest first. */
-export const nearTests = (source: Source): { readonly fast: Array<string>; readonly processes: Array<string> } => {
+/** Test files, the nearest first. */
+interface NearTests {
+  readonly fast: Array<string>
+  readonly processes: Array<string>
+  readonly slow: Array<string>
+}
+
+const kindOf = (path: string): keyof NearTests =>
+  path.endsWith(".daily.test.ts") ? "processes" : path.endsWith(".slow.test.ts") ? "slow" : "fast"
+
+/** The test files that reach a source. */
+export const nearTests = (source: Source): NearTests => {
   const distances = distancesFrom(source.path)
   const names = new RegExp(`\\b(${[basename(source.path, ".ts"), ...exportsOf(source)].join("|")})\\b`, "i")
   const [words, ownWords] = [wordsOf(source), nameWords(source.path)]
   const ranked = tests
     .flatMap(({ path, text }, at) => {
-      const isProcess = path.endsWith(".daily.test.ts")
+      const kind = kindOf(path)
+      const isProcess = kind !== "fast"
       const distance = Math.min(distances.get(path) ?? Infinity, isProcess ? startedDistance : Infinity)
       const isNamesake = nameWords(path).some((word) => ownWords.includes(word))
       const named = (isNamesake ? 2 : 0) + (names.test(text) ? 2 : 0)
       const common = commonFolders(source.path, path)
       // Tests of another folder that start a whole program are far.
       if (distance === Infinity || (!isProcess && distance > 4 && named === 0 && common === 0)) return []
-      return [{ path, isProcess, score: distance - 4 * common - named - 12 * similarity(words, testWords[at]!) }]
+      return [{ path, kind, score: distance - 4 * common - named - 12 * similarity(words, testWords[at]!) }]
     })
     .toSorted((a, b) => a.score - b.score)
-  const pathsOf = (isProcess: boolean) => ranked.filter((one) => one.isProcess === isProcess).map(({ path }) => path)
-  return { fast: pathsOf(false), processes: pathsOf(true) }
+  const pathsOf = (kind: keyof NearTests) => ranked.filter((one) => one.kind === kind).map(({ path }) => path)
+  return { fast: pathsOf("fast"), processes: pathsOf("processes"), slow: pathsOf("slow") }
 }

@@ -1,10 +1,10 @@
 // `npm run mutation`: changes operators of the code that decides about money, ownership, delivery, keys and policy, one
 // at a time in a copy of the tree, and runs the nearest tests of each: tests within one process first, then process
-// tests, until one fails. `--seed N` and `--count N` choose the sample (today's date and 300), `--changed REF` takes
-// only lines that changed since a commit, `--limit S` is the time for each operator, and further arguments keep only
-// files with one of them in the path. A test counts only if it passes without the change. Tests that hang with the
-// change alone count as well, and are marked as late. Prints every survivor with its change, then `N passed, N failed`:
-// caught and survived. The exit status is 0 if at least 90 % were caught.
+// tests, then slow tests, until one fails. `--seed N` and `--count N` choose the sample (today's date and 300),
+// `--changed REF` takes only lines that changed since a commit, `--limit S` is the time for each operator, and further
+// arguments keep only files with one of them in the path. A test counts only if it passes without the change. Tests
+// that hang with the change alone count as well, and are marked as late. Prints every survivor with its change, then
+// `N passed, N failed`: caught and survived. The exit status is 0 if at least 90 % were caught.
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises"
@@ -20,9 +20,9 @@ import { type Operator, operatorsOf, sampleOf } from "./operators.ts"
 
 const share = 0.9
 /** Files of the first run of tests; each later run has twice as many. A run's start takes seconds. */
-const filesOfRun = { fast: 4, processes: 2 }
+const filesOfRun = { fast: 4, processes: 2, slow: 1 }
 /** Share of the time after which no further run of a kind begins. */
-const timeShare = { fast: 0.4, processes: 1 }
+const timeShare = { fast: 0.3, processes: 0.7, slow: 1 }
 type Kind = keyof typeof filesOfRun
 
 /** Code where a defect costs money, ownership, delivery or keys. */
@@ -112,7 +112,7 @@ const environmentOf = (kind: Kind) =>
   kind === "fast"
     ? { TOLLKEEPER_TEST_FAST: "only" }
     : {
-        TOLLKEEPER_TEST_DAILY: "only",
+        [kind === "slow" ? "TOLLKEEPER_TEST_SLOW" : "TOLLKEEPER_TEST_DAILY"]: "only",
         TOLLKEEPER_TEST_DATABASES: "postgres",
         TOLLKEEPER_TEST_FACILITATORS: "postgres",
         TOLLKEEPER_TEST_DATABASE_URL: postgres.url
@@ -185,7 +185,7 @@ const judge = async (copy: Copy, { end, path, start }: Operator, replacement: st
   const begun = performance.now()
   const near = nearTests(source)
   let isSlow = false
-  for (const kind of ["fast", "processes"] as const) {
+  for (const kind of ["fast", "processes", "slow"] as const) {
     let left = near[kind].filter((one) => passing.get(passingKey([one])) !== false)
     for (let count = filesOfRun[kind]; left.length > 0; count *= 2) {
       if (performance.now() - begun > timeShare[kind] * limitMillis) break
@@ -210,7 +210,7 @@ const { positionals: words, values } = parseArgs({
     seed: { type: "string", default: new Date().toISOString().slice(0, 10).replaceAll("-", "") },
     count: { type: "string", default: "300" },
     changed: { type: "string" },
-    limit: { type: "string", default: "180" }
+    limit: { type: "string", default: "300" }
   }
 })
 const limitMillis = Number(values.limit) * 1_000

@@ -13,8 +13,8 @@ const requestTo = (path: string, headers: Record<string, string> = {}) =>
 
 const routes: DeclaredRules = { labelled: (label) => ({ label, isProbe: false }), of: () => undefined }
 
-const ask = (path: string, handler: Effect.Effect<HttpServerResponse.HttpServerResponse, unknown>) =>
-  httpMiddleware(handler, routes).pipe(Effect.provideService(HttpServerRequest.HttpServerRequest, requestTo(path)))
+const ask = (path: string, handler: Effect.Effect<HttpServerResponse.HttpServerResponse, unknown>, rules = routes) =>
+  httpMiddleware(handler, rules).pipe(Effect.provideService(HttpServerRequest.HttpServerRequest, requestTo(path)))
 
 const ok = Effect.succeed(HttpServerResponse.empty({ status: 204 }))
 
@@ -110,6 +110,17 @@ describe("guard", () => {
       yield* ask("/settle", Effect.die("boom"))
       expect(lines[1]?.annotations).toEqual({ traceId: expect.stringMatching(/^[0-9a-f]{32}$/), path: "/settle" })
       expect(JSON.stringify(lines)).not.toContain("private")
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("logs a probe only if it fails", () => {
+    const { layer, lines } = logged()
+    const probes: DeclaredRules = { ...routes, labelled: (label) => ({ label, isProbe: true }) }
+    return Effect.gen(function* () {
+      yield* ask("/health/live", ok, probes)
+      expect(lines).toEqual([])
+      yield* ask("/health/ready", Effect.succeed(HttpServerResponse.empty({ status: 503 })), probes)
+      expect(lines.map(({ annotations }) => annotations["status"])).toEqual([503])
     }).pipe(Effect.provide(layer))
   })
 

@@ -40,7 +40,7 @@ const makeLedger = () => {
   const accounts = new Map<string, LedgerAccount>()
   const sent: Array<{ readonly hash: string; readonly envelope: string }> = []
   const answers = new Map<string, TransactionAnswer>()
-  const state = { latest: 1_000, oldest: 1 }
+  const state = { latest: 1_000, oldest: 1, surveys: 0 }
   const wakes: Array<Effect.Effect<void>> = []
   const put = (address: string, balanceStroops: bigint, sequence: bigint) =>
     accounts.set(address, {
@@ -51,12 +51,14 @@ const makeLedger = () => {
     })
   const rpc = LedgerRpc.of({
     accounts: (addresses: ReadonlyArray<string>) =>
-      Effect.sync(() => ({
-        latestLedger: state.latest,
-        accounts: new Map(
-          addresses.flatMap((address) => (accounts.has(address) ? [[address, accounts.get(address)!]] : []))
-        )
-      })),
+      Effect.sync(() => {
+        state.surveys += 1
+        const found = addresses.filter((address) => accounts.has(address))
+        return {
+          latestLedger: state.latest,
+          accounts: new Map(found.map((address) => [address, accounts.get(address)!]))
+        }
+      }),
     header: (sequence: number) => Effect.succeed({ hash: `of ${sequence}`, isFirst: false }),
     send: (envelope: string, hash: string) =>
       Effect.sync(() => {
@@ -385,6 +387,30 @@ for (const kind of databaseKinds) {
               (sent) => sent === 1
             )
             expect(yield* operationsOf(ledger.sent[0]!.envelope)).toEqual([0, 0])
+          })
+        ),
+      240_000
+    )
+
+    it.live(
+      "ledgers that close do not cause reads of ready channels",
+      () =>
+        run(
+          2,
+          Effect.fnUntraced(function* (ledger) {
+            const { channels, sponsor } = yield* Signer
+            ledger.put(sponsor, 10n ** 10n, 41n)
+            for (const address of channels) ledger.put(address, balanceMin, 7n)
+            yield* startChannels()
+            yield* eventually(counts, ({ ready }) => ready === 2)
+            yield* Effect.sleep("1500 millis")
+            const before = ledger.state.surveys
+            for (let closed = 0; closed < 5; closed++) {
+              ledger.state.latest += 1
+              yield* ledger.wake
+              yield* Effect.sleep("200 millis")
+            }
+            expect(ledger.state.surveys).toBe(before)
           })
         ),
       240_000

@@ -90,6 +90,7 @@ for (const kind of databaseKinds) {
           yield* (yield* request(deliveries, record)).end(how)
           yield* is("undelivered")
           expect((yield* request(deliveries, record)).isGranted).toBe(true)
+          expect(deliveries.asOfNow(yield* read()).delivery).toBe("given")
         }).pipe(Effect.scoped)
       )
 

@@ -1,7 +1,16 @@
-// The evidence of a second endpoint's nonce or transaction about an outcome.
+// The evidence of a second endpoint's nonce or transaction about an outcome, and what follows from it.
+import { Effect, Layer, Logger, References } from "effect"
 import { describe, expect, it } from "vitest"
-import { verdictByNonce, verdictByTransaction } from "../../../../kernel/settlement/follower/confirmOutcomes.ts"
+import { LedgerRpc, type EndpointReader, type TransactionAnswer } from "../../../../kernel/ledger/LedgerRpc.ts"
+import { Authorizations } from "../../../../kernel/settlement/Authorizations.ts"
+import {
+  makeConfirmOutcomes,
+  type OutcomeClaim,
+  verdictByNonce,
+  verdictByTransaction
+} from "../../../../kernel/settlement/follower/confirmOutcomes.ts"
 import type { Outcome } from "../../../../kernel/settlement/state/Settlement.ts"
+import { layerTest } from "../../../support/layerTest.ts"
 import { executed } from "../lives.ts"
 
 const claim = (outcome: Partial<Outcome>) => ({
@@ -65,5 +74,56 @@ describe("a second endpoint's transaction", () => {
     ["failed, absent", failed, absent(11), "Agrees"]
   ] as const)("decides: %s", (_, about, answer, verdict) => {
     expect(verdictByTransaction(about, answer)).toBe(verdict)
+  })
+})
+
+describe("endpoints that contradict each other", () => {
+  const included = (ledger: number) =>
+    ({ _tag: "Included", latestLedger: 40, executed: executed({ ledger, succeeded: true }) }) as const
+
+  /** Confirms one settled outcome, shown by endpoint 0 in ledger 10, `times` times; the others show `answers`. */
+  const confirm = async (answers: ReadonlyArray<TransactionAnswer>, times = 1) => {
+    const distrusted: Array<number> = []
+    const lines: Array<Record<string, unknown>> = []
+    const readers = answers.map((answer, at) => ({ endpoint: at + 1, transaction: () => Effect.succeed(answer) }))
+    const rpc = {
+      others: () => Effect.succeed(readers as unknown as ReadonlyArray<EndpointReader>),
+      distrust: (endpoint: number) => Effect.sync(() => void distrusted.push(endpoint))
+    }
+    const logger = Logger.make<unknown, void>(({ fiber }) => {
+      lines.push({ ...fiber.getRef(References.CurrentLogAnnotations) })
+    })
+    const ports = Layer.mergeAll(
+      layerTest(LedgerRpc, rpc),
+      layerTest(Authorizations, { nonceOf: () => "none" }),
+      Logger.layer([logger])
+    )
+    const claimed = { ...settled, promised: {}, channel: "channel", shownBy: 0 } as unknown as OutcomeClaim
+    const confirmations = await makeConfirmOutcomes.pipe(
+      Effect.flatMap((confirming) => Effect.forEach(Array.from({ length: times }), () => confirming(claimed))),
+      Effect.scoped,
+      Effect.provide(ports),
+      Effect.runPromise
+    )
+    return { confirmations, distrusted, lines }
+  }
+
+  it("two agree, and the third is distrusted", async () => {
+    const { confirmations, distrusted, lines } = await confirm([included(9), included(10)])
+    expect([confirmations, distrusted]).toEqual([[2], [1]])
+    expect(lines).toEqual([{ transaction: "t", outcome: "settled", shownBy: 1, contradictedBy: 2 }])
+  })
+
+  it("one against one stays open, distrusts the first, logs once", async () => {
+    const { confirmations, distrusted, lines } = await confirm([included(9)], 3)
+    expect([confirmations, distrusted]).toEqual([
+      ["Contradicted", "Contradicted", "Contradicted"],
+      [0, 0, 0]
+    ])
+    expect(lines).toEqual([{ transaction: "t", outcome: "settled", shownBy: 1, contradictedBy: 2 }])
+  })
+
+  it("agreement logs nothing and distrusts no endpoint", async () => {
+    expect(await confirm([included(10)])).toEqual({ confirmations: [2], distrusted: [], lines: [] })
   })
 })
