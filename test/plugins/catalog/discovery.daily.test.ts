@@ -315,12 +315,12 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
           yield* move("quarantine")
           expect(yield* status).toBe("quarantined")
           const why = yield* explain(facilitator, url)
-          expect(why["listings"][0].decisions.map(({ by, move }: Json) => `${by} ${move}`)).toEqual([
-            "operator quarantined",
-            "operator restored",
-            "operator removed",
-            "facilitator returned",
-            "facilitator listed"
+          expect(why["listings"][0].decisions.map(({ by, move, from, to }: Json) => [by, move, from, to])).toEqual([
+            ["operator", "quarantined", "active", "quarantined"],
+            ["operator", "restored", "removed", "active"],
+            ["operator", "removed", "active", "removed"],
+            ["facilitator", "returned", "stale", "active"],
+            ["facilitator", "listed", undefined, "active"]
           ])
           expect(JSON.stringify(why)).not.toContain("internal reasons")
         })
