@@ -1,9 +1,9 @@
 // The state folder: its files, and the processes that use it. The first start marks a folder. Only a marked folder is
 // ever deleted, entry by entry: foreign files stay. A serving process writes an instance file into `running/`, readable
 // only by this user, with its address and the key for operators' commands. The file may outlive a killed process, so it
-// counts only while its process lives.
+// counts only while its process holds the file beside it.
 import { Effect, Schema } from "effect"
-import { createHash } from "node:crypto"
+import { createHash, randomUUID } from "node:crypto"
 import {
   accessSync,
   constants,
@@ -18,7 +18,8 @@ import {
 import { basename, dirname, join, resolve } from "node:path"
 import process from "node:process"
 import { keptActsFile } from "../kernel/platform/Host.ts"
-import { isProcess, startOf } from "./platform/folderLock.ts"
+import { holderOfFolder } from "./platform/folderLock.ts"
+import { heldFileOf, isHeld, tryHold } from "./platform/heldFile.ts"
 
 /** Tollkeeper's entries of a state folder; nothing else in it is ever deleted. */
 const MARK = "tollkeeper.json"
@@ -27,15 +28,19 @@ const own: ReadonlySet<string> = new Set([
   "running",
   "database",
   "database.lock",
+  "database.held",
   "database.restoring",
   "ledger",
   "ledger.lock",
+  "ledger.held",
   "state.lock",
+  "state.held",
   "sponsor.seed",
   "receipts.seed",
   "receipts.checkpoint",
   "tools",
   "tools.lock",
+  "tools.held",
   "tools-approvals",
   "tools-decisions.jsonl",
   "tools-decisions.jsonl.before"
@@ -43,9 +48,8 @@ const own: ReadonlySet<string> = new Set([
 
 /** A process that serves over this folder. */
 export interface Instance {
+  /** In its own container, if it runs in one. */
   readonly pid: number
-  /** Distinguishes this process from a later one with the same pid; empty if the system does not report start times. */
-  readonly start: string
   readonly profile: string
   /** Whether it needs exclusive use of the folder. */
   readonly isAlone: boolean
@@ -100,21 +104,24 @@ export const claimState = (folder: string) =>
 export const releaseState = (folder: string) =>
   Effect.sync(() => {
     rmSync(join(folder, MARK), { force: true })
-    if (readdirSync(folder).length === 0) rmSync(folder, { recursive: true })
+    if (readdirSync(folder).every((name) => name.endsWith(".held"))) rmSync(folder, { recursive: true })
   })
 
 /** Whether a process was ever started over the folder. */
 export const isClaimed = (folder: string): boolean => existsSync(join(folder, MARK))
 
-const noteOf = (folder: string): string => join(folder, "running", `${process.pid}.json`)
-
 const readNote = (file: string): Instance | undefined => {
+  if (!isHeld(heldFileOf(file))) return undefined
   try {
-    const note = JSON.parse(readFileSync(file, "utf8")) as Instance
-    return isProcess(note.pid, note.start) ? note : undefined
+    return JSON.parse(readFileSync(file, "utf8")) as Instance
   } catch {
     return undefined
   }
+}
+
+const removeNote = (file: string): void => {
+  rmSync(file, { force: true })
+  rmSync(heldFileOf(file), { force: true })
 }
 
 /** The processes that serve over the folder now. */
@@ -127,17 +134,24 @@ export const instancesOf = (folder: string): ReadonlyArray<Instance> => {
 }
 
 /** Writes an instance file of this process until the Scope closes, and deletes the files of dead processes. */
-export const announce = (folder: string, note: Omit<Instance, "pid" | "start">) =>
+export const announce = (folder: string, note: Omit<Instance, "pid">) =>
   Effect.acquireRelease(
     attempt(`the state folder ${folder} cannot be written`, () => {
       const running = join(folder, "running")
       mkdirSync(running, { recursive: true, mode: 0o700 })
-      for (const name of readdirSync(running))
-        if (readNote(join(running, name)) === undefined) rmSync(join(running, name), { force: true })
-      const whole: Instance = { pid: process.pid, start: startOf(process.pid), ...note }
-      writeFileSync(noteOf(folder), `${JSON.stringify(whole)}\n`, { mode: 0o600 })
+      for (const name of readdirSync(running).filter((name) => name.endsWith(".json")))
+        if (readNote(join(running, name)) === undefined) removeNote(join(running, name))
+      // Processes in two containers may have the same pid.
+      const file = join(running, `${process.pid}-${randomUUID()}.json`)
+      const release = tryHold(heldFileOf(file))
+      const whole: Instance = { pid: process.pid, ...note }
+      writeFileSync(file, `${JSON.stringify(whole)}\n`, { mode: 0o600 })
+      return () => {
+        removeNote(file)
+        release?.()
+      }
     }),
-    () => Effect.sync(() => rmSync(noteOf(folder), { force: true }))
+    (release) => Effect.sync(release)
   )
 
 /** Identifies a database in an instance file without its address. */
@@ -149,17 +163,10 @@ export const describeInstance = ({ pid, url }: Instance): string =>
   `process ${pid}${url === undefined ? "" : `, ${url}`}`
 
 /** Processes that hold the folder's locks. A process that starts or ends is not in `running/`. */
-const holdersOf = (folder: string): ReadonlyArray<string> => {
-  const locks = ["database.lock", "ledger.lock", "state.lock"].map((name) => join(folder, name))
-  return [...locks, `${folder}.lock`].flatMap((file) => {
-    try {
-      const [pid = "", start = ""] = readFileSync(file, "utf8").split(" ")
-      return isProcess(Number(pid), start) ? [`process ${pid}`] : []
-    } catch {
-      return []
-    }
-  })
-}
+const holdersOf = (folder: string): ReadonlyArray<string> =>
+  [...["database", "ledger", "state"].map((name) => join(folder, name)), folder].flatMap(
+    (held) => holderOfFolder(held) ?? []
+  )
 
 interface Deletion {
   /** Entries that are ours. */
@@ -197,5 +204,5 @@ export const carryOutReset = (folder: string, { entries, foreign }: Deletion) =>
       rmSync(join(folder, name), { recursive: true, force: true })
     const isEmpty = foreign.length === 0 && !existsSync(join(folder, keptActsFile))
     if (isEmpty) rmSync(folder, { recursive: true, force: true })
-    rmSync(join(dirname(folder), `${basename(folder)}.lock`), { force: true })
+    for (const kind of ["lock", "held"]) rmSync(join(dirname(folder), `${basename(folder)}.${kind}`), { force: true })
   })

@@ -3,10 +3,10 @@
 // second process on the same file. If another key of the log signed the last checkpoint, the log itself must announce
 // the new key in an entry. One file has the witness's key and its signed checkpoints; it is a secret.
 //   PORT=3010 node witness.mjs did.json STATE.json NAME    did.json: of the log's facilitator; it is read each time
-import { open, readFile, rename, rm } from "node:fs/promises"
+import { open, readFile, rename } from "node:fs/promises"
 import { createServer } from "node:http"
-import { hostname } from "node:os"
 import { dirname } from "node:path"
+import { DatabaseSync } from "node:sqlite"
 import { checkAge } from "./check.mjs"
 import { openTiles, readKeys } from "./tiles.mjs"
 import { bytesOf, checkConsistency, hexOf, isInForce, openCheckpoint, sha256 } from "./verify.mjs"
@@ -42,40 +42,28 @@ const readState = async (file) => {
 
 const lockTries = 200
 const pause = () => new Promise((resolve) => setTimeout(resolve, 25))
-const isGone = (pid) => {
+
+/** Locks a file, and returns the release; undefined while another process has it. The lock ends with the process. */
+const hold = (file) => {
+  const opened = new DatabaseSync(file, { timeout: 0 })
   try {
-    process.kill(pid, 0)
-    return false
+    opened.exec("pragma journal_mode = memory; begin exclusive")
   } catch (error) {
-    return error.code === "ESRCH"
+    opened.close()
+    if (/locked|busy/i.test(String(error))) return undefined
+    throw error
   }
+  return () => opened.close()
 }
 
-/** Creates a file; false if another process has created it. */
-const claim = async (file) => {
-  const handle = await open(file, "wx").catch((error) => (error.code === "EEXIST" ? undefined : Promise.reject(error)))
-  await handle?.writeFile(`${process.pid} ${hostname()}`).finally(() => handle.close())
-  return handle !== undefined
-}
-
-/** Removes the lock of a dead process of this machine. Only one process at a time does this. */
-const breakLock = async (lock) => {
-  const [pid, host] = (await readFile(lock, "utf8").catch(() => "")).split(" ")
-  if (host !== hostname() || !isGone(Number(pid)) || !(await claim(`${lock}.break`))) return
-  const again = await readFile(lock, "utf8").catch(() => "")
-  if (again === `${pid} ${host}`) await rm(lock, { force: true })
-  await rm(`${lock}.break`)
-}
-
-/** Runs exclusively among all processes that use the file. */
+/** Runs exclusively among all processes that use the file, in other containers too. */
 const alone = async (file, run) => {
-  const lock = `${file}.lock`
-  for (let tries = 0; !(await claim(lock)); tries++) {
-    if (tries === lockTries) throw refused(503, `${lock} is another process's`)
-    await breakLock(lock)
+  let release
+  for (let tries = 0; (release = hold(`${file}.held`)) === undefined; tries++) {
+    if (tries === lockTries) throw refused(503, `${file} is another process's`)
     await pause()
   }
-  return run().finally(() => rm(lock, { force: true }))
+  return run().finally(release)
 }
 
 /** The witness's own key; creates the file if it is missing. */

@@ -21,8 +21,8 @@ const write = (target: string, bytes: Uint8Array) =>
   Effect.try({
     try: () => {
       mkdirSync(dirname(target), { recursive: true })
-      // Atomic: complete or absent.
-      writeFileSync(`${target}.new`, bytes, { mode: 0o600 })
+      // Complete or absent, also after a power cut.
+      writeFileSync(`${target}.new`, bytes, { mode: 0o600, flush: true })
       renameSync(`${target}.new`, target)
     },
     catch: (cause) => new StateRefused({ message: `${target} cannot be written`, cause })

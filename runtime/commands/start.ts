@@ -98,7 +98,7 @@ const keepsState = (profile: Profile): Effect.Effect<boolean> =>
 const aloneIn = Effect.fnUntraced(function* (folder: string) {
   const other = instancesOf(folder).find(({ isAlone }) => isAlone)
   if (other !== undefined) {
-    const stop = `stop it (Ctrl+C in its terminal, or kill ${other.pid})`
+    const stop = `stop it (Ctrl+C in its terminal, or kill ${other.pid} where it runs)`
     const second = "start a second one with --state DIR and its own ports"
     return yield* new StateRefused({
       message: `a Tollkeeper already runs over ${folder} (${describeInstance(other)}); ${stop}, or ${second}`

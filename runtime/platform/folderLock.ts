@@ -1,13 +1,14 @@
-// A lock on a folder that only one process may use. The lock file next to the folder contains its holder's pid and
-// start time, so that the lock of a dead process, or of one whose pid was reused, is taken over. It is written under a
-// temporary name and linked into place, so that no reader ever sees half a lock. Works on one machine, on Node and
-// Deno.
+// A lock on a folder that only one process may use. The system holds it on a file next to the folder (`heldFile.ts`),
+// so it also counts in another container over the same volume, where the holder's pid says nothing. A second file names
+// the holder's pid and start time for people, and for processes of earlier versions, which know no other lock. Works on
+// Node and Deno.
 import { Effect, Layer, Schema, type Scope } from "effect"
 import { randomUUID } from "node:crypto"
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import process from "node:process"
 import { FolderInUse, FolderLock } from "../../kernel/platform/Host.ts"
+import { heldFileOf, isHeld, tryHold } from "./heldFile.ts"
 
 /** Another living process holds the folder. */
 class FolderLocked extends Schema.TaggedError<FolderLocked>()("FolderLocked", { message: Schema.String }) {}
@@ -16,7 +17,7 @@ class FolderLocked extends Schema.TaggedError<FolderLocked>()("FolderLocked", { 
  * Start time in clock ticks since boot on systems that have it (Linux), otherwise empty. Field 22 follows `)` of
  * `comm`.
  */
-export const startOf = (pid: number): string => {
+const startOf = (pid: number): string => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
     return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? ""
@@ -43,7 +44,7 @@ const read = (file: string): string | undefined => {
 }
 
 /** True while the process with this pid lives. On systems with start times, the start time must match too. */
-export const isProcess = (pid: number, start: string): boolean => {
+const isProcess = (pid: number, start: string): boolean => {
   if (!Number.isInteger(pid) || pid <= 0 || !isAlive(pid)) return false
   return start === "" || startOf(pid) === "" || startOf(pid) === start
 }
@@ -54,48 +55,47 @@ const holderOf = (content: string): number | undefined => {
   return isProcess(Number(digits), start) ? Number(digits) : undefined
 }
 
-const acquire = (folder: string): string => {
+/** Complete or absent: a process of an earlier version takes over the folder of a lock without a pid. */
+const writeHolder = (file: string): void => {
+  const draft = `${file}.${randomUUID()}`
+  writeFileSync(draft, `${process.pid} ${startOf(process.pid)}`, { mode: 0o600 })
+  renameSync(draft, file)
+}
+
+const locked = (folder: string, holder: string) =>
+  new FolderLocked({
+    message: `${folder} is in use by ${holder}; stop that one first, or choose another folder with --state DIR`
+  })
+
+/** Names the holder for a person. A pid of another container or machine says nothing here. */
+const describeHolder = (content: string | undefined): string => {
+  const pid = holderOf(content ?? "")
+  return pid === undefined ? "a process of another container or machine" : `process ${pid}`
+}
+
+/** Returns the release. */
+const acquire = (folder: string): (() => void) => {
   const file = `${folder}.lock`
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  const mine = `${process.pid} ${startOf(process.pid)} ${randomUUID()}`
-  const draft = `${file}.${randomUUID()}`
-  writeFileSync(draft, mine, { mode: 0o600 })
-  try {
-    for (let attempt = 0; attempt < 5; attempt++) {
-      try {
-        linkSync(draft, file)
-        return mine
-      } catch (error) {
-        if ((error as { code?: string }).code !== "EEXIST") throw error
-      }
-      const content = read(file)
-      if (content === undefined) continue
-      const holder = holderOf(content)
-      if (holder !== undefined) {
-        const remedy = "stop that one first, or choose another folder with --state DIR"
-        throw new FolderLocked({ message: `${folder} is in use by process ${holder}; ${remedy}` })
-      }
-      // Renamed rather than deleted: of two that see a dead lock, only one renames this very file.
-      const aside = `${file}.${randomUUID()}`
-      try {
-        renameSync(file, aside)
-      } catch {
-        continue
-      }
-      if (read(aside) !== content) {
-        // A living process took the lock in between; restore it.
-        try {
-          linkSync(aside, file)
-        } catch {
-          /* another process holds it now; the next round sees it */
-        }
-      }
-      rmSync(aside, { force: true })
-    }
-    throw new FolderLocked({ message: `${folder} is being taken by another process` })
-  } finally {
-    rmSync(draft, { force: true })
+  const release = tryHold(heldFileOf(folder))
+  if (release === undefined) throw locked(folder, describeHolder(read(file)))
+  // A process of an earlier version has only written its pid.
+  const before = holderOf(read(file) ?? "")
+  if (before !== undefined && before !== process.pid) {
+    release()
+    throw locked(folder, `process ${before}`)
   }
+  writeHolder(file)
+  return () => {
+    rmSync(file, { force: true })
+    release()
+  }
+}
+
+/** Describes the process that holds the folder; undefined without one. */
+export const holderOfFolder = (folder: string): string | undefined => {
+  const content = read(`${folder}.lock`)
+  if (isHeld(heldFileOf(folder)) || holderOf(content ?? "") !== undefined) return describeHolder(content)
 }
 
 /** Holds the folder until the Scope closes. */
@@ -107,10 +107,7 @@ export const lockFolder = (folder: string): Effect.Effect<void, FolderLocked, Sc
         catch: (error) =>
           error instanceof FolderLocked ? error : new FolderLocked({ message: `${folder} cannot be locked: ${error}` })
       }),
-      (mine) =>
-        Effect.sync(() => {
-          if (read(`${folder}.lock`) === mine) rmSync(`${folder}.lock`, { force: true })
-        })
+      (release) => Effect.sync(release)
     )
   )
 

@@ -2,10 +2,11 @@
 // each found at its leaf. And the witness, which signs only one history, also across a restart.
 import { spawn } from "node:child_process"
 import { once } from "node:events"
+import { existsSync } from "node:fs"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import { type AddressInfo, connect } from "node:net"
-import { hostname, tmpdir } from "node:os"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -315,11 +316,12 @@ describe("the witness", () => {
 
   it("signs one of two forks that two processes are asked for, though one ended with the lock", async () => {
     const file = join(folder, "shared.json")
-    const ended = spawn(process.execPath, ["-e", ""])
+    const hold = `new (process.getBuiltinModule("node:sqlite").DatabaseSync)("${file}.held").exec("begin exclusive")`
+    const ended = spawn(process.execPath, ["-e", `${hold}; process.kill(process.pid, "SIGKILL")`])
     await once(ended, "exit")
+    expect(existsSync(`${file}.held`)).toBe(true)
     for (let round = 0; round < 5; round++) {
       await rm(file, { force: true })
-      await writeFile(`${file}.lock`, `${ended.pid} ${hostname()}`)
       const [one, other] = await Promise.all([1, 2].map(() => openWitness(doc, file, "witness.example")))
       expect(one!.key).toBe(other!.key)
       const [mine, forked] = await Promise.all([entries, entries.with(1, entry(9_000))].map((all) => requestOf(0, all)))
