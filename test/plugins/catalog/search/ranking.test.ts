@@ -94,6 +94,17 @@ describe("fusion", () => {
     })
   })
 
+  it("a rank keeps the share of the query that its branch found", () => {
+    const found = [{ id: 1n, score: 1, relevance: 0.5, held: 0.4 }, ...hits(2)]
+    const [first, second] = fuse([{ mode: "lexical", weight: 1, hits: found }], { k: 10, relevanceMin: 0, bestMin: 0 })
+    expect([first!.ranks.lexical!.held, "held" in second!.ranks.lexical!]).toEqual([0.4, false])
+  })
+
+  it("hits without a known seller keep their places", () => {
+    const given = hits(...Array.from({ length: 30 }, (_, at) => at + 1)).map((hit) => ({ ...hit, ranks: {} }))
+    expect(ids(spreadSellers(given, () => undefined).hits)).toEqual(ids(given))
+  })
+
   it("hits with evidence are scored among themselves too, as if no claim were before them", () => {
     const fused = fuse(branches, { k: 10, relevanceMin: 0, bestMin: 0 })
     const scored = scoredAmong(fused, branches, new Set([2n]), 10)
