@@ -42,6 +42,8 @@ const own: ReadonlySet<string> = new Set([
   "tools.lock",
   "tools.held",
   "tools-approvals",
+  "tools-approvals-step.lock",
+  "tools-approvals-step.held",
   "tools-decisions.jsonl",
   "tools-decisions.jsonl.before"
 ])

@@ -38,7 +38,8 @@ describe("a reset", () => {
       for (const state of [shared, own]) {
         yield* claimState(state)
         for (const name of ["database", "tools", "tools-approvals"]) mkdirSync(join(state, name))
-        for (const name of ["sponsor.seed", "tools-decisions.jsonl", "tools-decisions.jsonl.before"])
+        const held = ["state", "database", "ledger", "tools", "tools-approvals-step"].map((name) => `${name}.held`)
+        for (const name of ["sponsor.seed", "tools-decisions.jsonl", "tools-decisions.jsonl.before", ...held])
           writeFileSync(join(state, name), "S")
       }
       writeFileSync(join(shared, "thesis.txt"), "years of work")
