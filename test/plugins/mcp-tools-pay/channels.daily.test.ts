@@ -182,6 +182,7 @@ layer(PayWorld.layerPatient, { excludeTestServices: true, timeout: 240_000 })("a
           for (const _ of [1, 2]) expect((yield* buy()).body["receipt"]?.settledAmount).toBe("1000")
           // The voucher that the seller has just received, shown as the proof of an earlier total.
           const shown: Array<string> = []
+          let more = 0n
           const { enrichPaymentRequiredResponse: honest } = server
           const { onBeforeVerify } = server.schemeHooks
           server.enrichPaymentRequiredResponse = async ({ paymentPayload, requirements }: any) => {
@@ -190,12 +191,15 @@ layer(PayWorld.layerPatient, { excludeTestServices: true, timeout: 240_000 })("a
             shown.push(max)
             const [state] = await server.channels.list()
             requirements[0].extra.channelState = { ...state, chargedCumulativeAmount: max }
-            requirements[0].extra.voucherState = { signedMaxClaimable: max, signature }
+            requirements[0].extra.voucherState = { signedMaxClaimable: String(BigInt(max) + more), signature }
           }
           server.schemeHooks.onBeforeVerify = async () => ({ abort: true, reason: "another_total" }) as any
           const asked = query()
           expect((yield* buy(asked)).body["code"]).toBe("SETTLEMENT_UNKNOWN")
           expect((yield* buy(asked)).body["code"]).toBe("SETTLEMENT_UNKNOWN")
+          // A larger amount with the same bytes in a voucher's digest.
+          more = 1n << 128n
+          expect((yield* buy()).body["code"]).toBe("PAYMENT_REJECTED")
           expect([...new Set(shown)]).toEqual(["3000"])
           server.enrichPaymentRequiredResponse = honest
           server.schemeHooks.onBeforeVerify = onBeforeVerify
