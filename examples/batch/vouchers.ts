@@ -7,6 +7,7 @@ import {
   type BatchContract,
   channelIdOf,
   claimDigest,
+  decodeAmount,
   networkIdOf,
   refundDigest,
   voucherDigest
@@ -95,7 +96,7 @@ export const isSignedBy = (address: string, digest: Uint8Array, signatureHex: st
 
 /** Whether a key signed a voucher of this channel. */
 export const isVoucherOf = (address: string, contract: BatchContract, voucher: Voucher): boolean =>
-  /^(0|[1-9][0-9]{0,38})$/.test(voucher.maxClaimableAmount) &&
+  decodeAmount(voucher.maxClaimableAmount) !== undefined &&
   isSignedBy(address, voucherDigest(contract, voucher.channelId, BigInt(voucher.maxClaimableAmount)), voucher.signature)
 
 /** An entry of a claim on the wire. */

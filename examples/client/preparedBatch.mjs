@@ -39,6 +39,9 @@ import {
 /** @type {Map<string, Channel>} */
 const kept = new Map()
 const digits = /^(0|[1-9][0-9]{0,38})$/
+/** The ledger's largest amount: the bytes of a larger one, and so its signature, are those of a smaller one. */
+const amountMax = 2n ** 127n - 1n
+const isAmount = (/** @type {unknown} */ text) => digits.test(String(text ?? "")) && BigInt(String(text)) <= amountMax
 const secondsOfDay = 86_400
 /** A seller's minimum deposit may be at most this many times the buyer's own deposit. */
 export const leastTimes = 10
@@ -247,8 +250,7 @@ export const noteCorrected = (required, terms, options, sent) => {
     .find((/** @type {any} */ extra) => extra?.channelState?.channelId === channelId)
   const { balance, chargedCumulativeAmount: charged } = shown?.channelState ?? {}
   const { signature, signedMaxClaimable: max } = shown?.voucherState ?? {}
-  if (![balance, charged, max].every((one) => digits.test(one ?? "")) || !/^[0-9a-f]{128}$/.test(signature ?? ""))
-    return false
+  if (![balance, charged, max].every(isAmount) || !/^[0-9a-f]{128}$/.test(signature ?? "")) return false
   if (BigInt(charged) > BigInt(max)) return false
   if (BigInt(max) > sent.before && BigInt(max) <= sent.max) return false
   // Compare with our own signature: some libraries accept others, and only this one is ours.

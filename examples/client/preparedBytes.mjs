@@ -56,7 +56,11 @@ export const address = (text) => {
 export const value = {
   address: (/** @type {string} */ text) => join(u32(18), address(text)),
   u64: (/** @type {bigint} */ number) => join(u32(5), i64(number)),
-  i128: (/** @type {bigint} */ amount) => join(u32(10), i64(amount >> 64n), i64(amount)),
+  i128: (/** @type {bigint} */ amount) => {
+    // A larger one would have the bytes of a smaller one, and so its signatures.
+    if (BigInt.asIntN(128, amount) !== amount) throw new SignatureRefused("an amount is above the ledger's largest")
+    return join(u32(10), i64(amount >> 64n), i64(amount))
+  },
   u32: (/** @type {number} */ number) => join(u32(3), u32(number)),
   bytes: (/** @type {Uint8Array} */ bytes) => join(u32(13), opaque(bytes)),
   symbol: (/** @type {string} */ text) => join(u32(15), opaque(Buffer.from(text))),

@@ -4,8 +4,9 @@
 // record, no other facilitator is ever asked to settle that payment. Each settle is stored before it is sent, so the
 // rule holds over restarts and over processes that share the store. The authorization's nonce moves money at most once
 // whichever party submits it, and bounds the rest. While its facilitator is unavailable, a payment is pending, never
-// failed. A facilitator without records (`keepsRecords: false`, such as the official class) may refuse after a crash a
-// payment that it settled before: such a refusal is pending until the ledger shows the payment, or that it can never be
+// failed. "Busy" may come before a record: after a refusal by another facilitator, the first is asked again. A
+// facilitator without records (`keepsRecords: false`, such as the official class) may refuse after a crash a payment
+// that it settled before: such a refusal is pending until the ledger shows the payment, or that it can never be
 // spent (`proof`, of `ledgerProof.mjs`).
 //
 // It holds no key. With `soldOnce`: `soldOnce({ store }).facilitator(facilitators([first, second], { store }))`.
@@ -16,6 +17,9 @@ import { memoryStore } from "./stores.mjs"
 
 /** @typedef {import("./outcome.mjs").Client} Client */
 /** @typedef {import("./stores.mjs").Store} Store */
+
+/** The authorization was used, by this payment or another. */
+const isUsed = /_(authorization_spent|already_settled)$/
 
 /**
  * `attempts`: how often an unanswered settle is sent to its facilitator again, with a pause between, before it is
@@ -98,6 +102,22 @@ export const facilitators = (clients, { attempts = 5, pauseMillis = 1_000, proof
     }
   }
 
+  /**
+   * After a refusal: the settlement by a facilitator that answered earlier that it had recorded nothing, perhaps at its
+   * timeout, before its record. Undefined if none has it.
+   * @param {any} payment @param {any} requirements @param {string | undefined} key @param {number} by the refusing one
+   * @param {string} reason
+   */
+  const settledAnyway = async (payment, requirements, key, by, reason) => {
+    for (const [at, client] of clients.entries()) {
+      if (at === by || !(await marks(payment, 0).isSent(at))) continue
+      const end = readSettle(await ask(client, "settle", payment, requirements, key), requirements.network)
+      // The money has moved, perhaps by this one.
+      if (end.state === "settled" || (end.state === "pending" && isUsed.test(reason))) return end.receipt
+    }
+    return undefined
+  }
+
   return {
     /** @param {any} payment @param {any} requirements @param {string} [key] */
     verify: async (payment, requirements, key) => {
@@ -120,7 +140,9 @@ export const facilitators = (clients, { attempts = 5, pauseMillis = 1_000, proof
       for (let asked = 0; asked < clients.length; asked++) {
         const { held, marked, next } = await holding(payment)
         const answer = await settleAt(marked, next, payment, requirements, key)
-        if (answer !== undefined) return answer
+        const { errorReason = "", success } = answer ?? {}
+        if (answer !== undefined && (success === true || errorReason === "settlement_pending")) return answer
+        if (answer !== undefined) return (await settledAnyway(payment, requirements, key, next, errorReason)) ?? answer
         if (held >= 0) break
       }
       // None of them recorded anything: the same payment may be settled by any of them later.

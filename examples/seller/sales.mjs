@@ -117,6 +117,18 @@ export const makeSale = (payment, asked, bytes = canonical(payment), service = "
 })
 
 const isFree = (/** @type {any} */ extra) => extra?.chargedAmount === "0"
+const isOfVoucher = (/** @type {any} */ payment) => isOfChannel(payment) && !isRefund(payment)
+
+/**
+ * Whether a sale charged less than its voucher: the next voucher may then be for the same total.
+ * @param {Receipt} receipt @param {any} payment
+ */
+const hasRest = ({ extra }, payment) => {
+  const total = extra?.channelState?.chargedCumulativeAmount
+  const max = payment.payload.voucher?.maxClaimableAmount
+  const areAmounts = [total, max].every((one) => /^[0-9]{1,39}$/.test(one ?? ""))
+  return isFree(extra) || (areAmounts && BigInt(total) < BigInt(max))
+}
 
 /** Key under which a receipt pays for a single sale. @param {Receipt} receipt @param {any} payment */
 const soldBy = ({ extra, transaction }, payment) => {
@@ -165,6 +177,15 @@ const makeRecords = (store) => {
     },
     /** @param {string} name @returns {Promise<Receipt | undefined>} */
     receiptOf: (name) => read(`receipt/${name}`),
+    /**
+     * Stores that a voucher's sale ended without a charge: the channel's next voucher is for the same total.
+     * @param {Sale} sale @param {any} payment
+     */
+    end: async ({ name }, payment) => {
+      if (isOfVoucher(payment)) await store.putIfAbsent(`ended/${name}`, "uncharged")
+    },
+    /** @param {string} name */
+    hasEnded: async (name) => (await store.get(`ended/${name}`)) !== undefined,
     /** The terms of the sale's first settle. @param {string} name @returns {Promise<any>} */
     termsOf: (name) => read(`terms/${name}`),
     /** @param {string} name @param {any} terms @returns {Promise<any>} */
@@ -210,22 +231,31 @@ export const makeSales = ({ log, patience, store }) => {
     counters,
     ...records,
     /**
-     * The sale of a voucher's turn. After a sale that charged nothing, the channel's next voucher is the same one: its
-     * next request is the next turn. Every other voucher has a single sale.
+     * The sale of a voucher's turn. After a sale that charged less than its voucher, the channel's next voucher may be
+     * for the same total: its request is the next turn. Every other voucher has a single sale.
      * @param {Sale} sale @param {any} payment @returns {Promise<Sale>}
      */
     turnOf: async (sale, payment) => {
-      if (!isOfChannel(payment) || isRefund(payment)) return sale
+      if (!isOfVoucher(payment)) return sale
       for (let turn = 1, at = sale; ; turn++) {
-        if ((await records.claimOf(at)) !== "other") return at
-        if (!isFree((await records.receiptOf(at.name))?.extra)) return at
+        const claim = await records.claimOf(at)
+        if (claim === undefined) return at
+        const receipt = await records.receiptOf(at.name)
+        const hasNext =
+          receipt === undefined ? await records.hasEnded(at.name) : claim === "other" && hasRest(receipt, payment)
+        if (!hasNext) return at
         at = { ...sale, name: sha256(`${sale.name} ${turn}`) }
       }
     },
-    /** The record of a sale, before any call. @param {Sale} sale @returns {Promise<Sold | undefined>} */
-    known: async (sale) => {
+    /**
+     * The record of a sale, before any call. For a voucher of another sale the channel's server is asked: it corrects a
+     * buyer with an old total.
+     * @param {Sale} sale @param {any} payment @returns {Promise<Sold | undefined>}
+     */
+    known: async (sale, payment) => {
       const claim = await records.claimOf(sale)
-      return claim === "other" ? otherSale : claim === undefined ? undefined : records.sold(sale)
+      if (claim === "other") return isOfVoucher(payment) ? undefined : otherSale
+      return claim === undefined ? undefined : records.sold(sale)
     },
     /**
      * Verifies a payment, and claims a valid one for this sale.
@@ -272,8 +302,10 @@ export const makeSales = ({ log, patience, store }) => {
         const receipt = await records.paid(sale, payment, end.receipt)
         return receipt === undefined ? used("payment_already_used", end.receipt) : { receipt }
       }
-      if (!isSettledBefore(end.reason))
+      if (!isSettledBefore(end.reason)) {
+        await records.end(sale, payment)
         return { released: false, state: "refused", reason: end.reason, receipt: end.receipt }
+      }
       const receipt = await records.receiptOf(sale.name)
       const isOwn = receipt !== undefined && receipt.transaction === end.receipt.transaction
       return isOwn ? { receipt } : used(end.reason, end.receipt)

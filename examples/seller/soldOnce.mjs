@@ -139,12 +139,18 @@ export const soldOnce = (options) => {
   /** After the payment middleware: the stored work of the payment, or the handler's answer, which is stored first. */
   const serve = async (
     /** @type {Sale} */ sale,
+    /** @type {any} */ payment,
     /** @type {any} */ response,
     /** @type {(error?: unknown) => void} */ next
   ) => {
     const work = await sales.workOf(sale.name)
     if (work !== undefined) return write(response, work)
-    capture(response, async (done) => (done.status < 400 ? await sales.keep(sale, done) : done), next)
+    const keep = async (/** @type {Work} */ done) => {
+      if (done.status < 400) return sales.keep(sale, done)
+      await sales.end(sale, payment)
+      return done
+    }
+    capture(response, keep, next)
     next()
   }
 
@@ -175,7 +181,7 @@ export const soldOnce = (options) => {
         const first = makeSale(payment, askedOf(request), bytes, service)
         await alone(first.name, "", async () => {
           const sale = await sales.turnOf(first, payment)
-          const known = (await sales.known(sale)) ?? (await resume(sale, payment))
+          const known = (await sales.known(sale, payment)) ?? (await resume(sale, payment))
           if (known?.released === true) return release(response, known)
           if (known !== undefined && writeWithheld(response, known, payment)) return
           const paying = /** @type {{ sale: Sale, isPaying: boolean, withheld?: Withheld }} */ ({
@@ -185,13 +191,23 @@ export const soldOnce = (options) => {
           guardEnd(response, paying, payment, (header) => sales.answered(sale, header))
           // If the middleware called neither verify nor settle, the route is free; ignore the payment header.
           const paid = (/** @type {unknown} */ error) =>
-            error !== undefined || !paying.isPaying ? next(error) : serve(sale, response, next).catch(next)
+            error !== undefined || !paying.isPaying ? next(error) : serve(sale, payment, response, next).catch(next)
           await current.run(paying, () => pay(request, response, paid))
         })
       } catch (error) {
         next(error)
       }
     }
+
+  /** @param {Sale} sale @param {any} payment @param {() => Promise<Work> | Work} work */
+  const workOrEnd = async (sale, payment, work) => {
+    try {
+      return await work()
+    } catch (error) {
+      await sales.end(sale, payment)
+      throw error
+    }
+  }
 
   /**
    * One sale: `work` is computed for a valid payment, and released each time it is requested once it is paid. `bytes`:
@@ -207,14 +223,15 @@ export const soldOnce = (options) => {
     const first = makeSale(payment, asked, bytes, service)
     return alone(first.name, `${first.exact} ${first.request}`, async () => {
       const sale = await sales.turnOf(first, payment)
-      const known = await sales.known(sale)
+      const known = await sales.known(sale, payment)
       if (known !== undefined) return known
       // A payment with a claim and stored work was valid: it resumes at the settle.
-      let done = (await sales.claimOf(sale)) === undefined ? undefined : await sales.workOf(sale.name)
+      const claim = await sales.claimOf(sale)
+      let done = claim === undefined || claim === "other" ? undefined : await sales.workOf(sale.name)
       if (done === undefined) {
         const verdict = await sales.verify(client, payment, requirements, sale)
         if ("released" in verdict) return verdict
-        done = (await sales.workOf(sale.name)) ?? (await sales.keep(sale, await work()))
+        done = (await sales.workOf(sale.name)) ?? (await sales.keep(sale, await workOrEnd(sale, payment, work)))
       }
       const { amount = requirements.amount } = done
       const settled = await sales.settle(client, payment, { ...requirements, amount }, sale)

@@ -21,7 +21,11 @@ const numberXdr = (kind: number, halves: ReadonlyArray<bigint>): Uint8Array => {
 export const bytesXdr = (bytes: Uint8Array): Uint8Array => opaqueXdr(valueKind.bytes, bytes)
 /** A symbol of ASCII characters. */
 export const symbolXdr = (text: string): Uint8Array => opaqueXdr(valueKind.symbol, utf8.encode(text))
-export const i128Xdr = (amount: bigint): Uint8Array => numberXdr(valueKind.i128, [amount >> 64n, amount])
+/** Throws beyond an i128: such an amount would have the bytes of a smaller one, and so its signatures. */
+export const i128Xdr = (amount: bigint): Uint8Array => {
+  if (BigInt.asIntN(128, amount) !== amount) throw new RangeError("an amount exceeds an i128")
+  return numberXdr(valueKind.i128, [amount >> 64n, amount])
+}
 export const u64Xdr = (number: bigint): Uint8Array => numberXdr(valueKind.u64, [number])
 /** An account (G…) or a contract (C…); throws on any other text. */
 export const addressXdr = (address: string): Uint8Array =>

@@ -23,6 +23,7 @@ import {
   type DelegateSign,
   networkIdOf,
   refundDigest,
+  decodeAmount,
   voucherDigest
 } from "../x402-batch/contract.ts"
 import { batchScheme } from "./claimPayment.ts"
@@ -61,8 +62,9 @@ const isSignedVoucher = (
   config: ChannelConfig,
   { channelId, maxClaimableAmount, signature }: SentVoucher
 ): boolean => {
-  if (at === undefined || channelIdOf(at, config) !== channelId) return false
-  const digest = voucherDigest(at, channelId, BigInt(maxClaimableAmount))
+  const max = decodeAmount(maxClaimableAmount)
+  if (at === undefined || max === undefined || channelIdOf(at, config) !== channelId) return false
+  const digest = voucherDigest(at, channelId, max)
   return verifyEd25519(crypto, authorizerKeyOf(config.payerAuthorizer), digest, bytesOfHex(signature))
 }
 

@@ -16,6 +16,7 @@ export {
   channelIdOf,
   claimDigest,
   claimedTotals,
+  decodeAmount,
   networkIdOf,
   refundDigest,
   voucherDigest

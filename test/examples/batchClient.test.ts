@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest"
 import { BatchStellarClient, memoryClientStorage } from "../../examples/batch/BatchStellarClient.ts"
 import { answeredTotal, makeBatchPayload, noteCharged } from "../../examples/client/preparedBatch.mjs"
 import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
+import { isVoucherOf, placeOf, signerOf, signVoucher } from "../../examples/batch/vouchers.ts"
 import { contradictions, fittings } from "./answeredTotals.ts"
 
 const keys = { payTo: Keypair.random().publicKey(), receiverAuthorizer: Keypair.random().publicKey() }
@@ -25,6 +26,15 @@ const of = (extra: any, channelId: string): any => {
   const { channelState } = extra
   return channelState?.channelId === "ab" ? { ...extra, channelState: { ...channelState, channelId } } : extra
 }
+
+it("proves no total above the ledger's largest amount by a smaller voucher", () => {
+  const [signer, place, channelId] = [signerOf(secret), placeOf(terms.network, testnetUsdc), "ab".repeat(32)]
+  const voucher = signVoucher(signer, place, channelId, 400n)
+  const proves = (max: bigint) => isVoucherOf(signer.address, place, { ...voucher, maxClaimableAmount: String(max) })
+  // The bytes of an i128 end alike.
+  expect([400n, 401n, (1n << 128n) + 400n].map(proves)).toEqual([true, false, false])
+  expect(() => signVoucher(signer, place, channelId, (1n << 128n) + 400n)).toThrow(/exceeds/)
+})
 
 /** The buyer on the official client, and the buyer without an SDK, each with 300 charged of 1,000. */
 const buyers = {

@@ -10,7 +10,7 @@ import { memoryStore } from "../../examples/seller/soldOnce.mjs"
 import { startFacilitator } from "../support/facilitator.ts"
 import { freePort } from "../support/freePort.ts"
 
-type Mode = "pass" | "lose the answer" | "lose the request" | "forget" | "down"
+type Mode = "pass" | "lose the answer" | "lose the request" | "forget" | "busy" | "down"
 
 /** A connection to a facilitator that fails on demand; counts the payments whose settle arrived. */
 const startWay = async (target: string) => {
@@ -28,13 +28,21 @@ const startWay = async (target: string) => {
           .writeHead(200, { "content-type": "application/json", connection: "close" })
           .end(JSON.stringify({ ...forgotten, transaction: "", network: "ledger:testnet" }))
       }
+      const key = request.headers["idempotency-key"]?.toString()
       if (request.url === "/settle") arrived.push(JSON.parse(text).paymentPayload.payload.transaction)
       const given = await fetch(`${target}${request.url}`, {
         method: "POST",
-        headers: { "content-type": "application/json" },
+        headers: { "content-type": "application/json", ...(key === undefined ? {} : { "idempotency-key": key }) },
         body: text
       })
       const body = await given.text()
+      // As a facilitator answers at its timeout: its record may come later.
+      if (mode === "busy" && request.url === "/settle") {
+        const busy = { success: false, errorReason: "settle_ledger_temporarily_unavailable" }
+        return void response
+          .writeHead(503, { "content-type": "application/json", connection: "close" })
+          .end(JSON.stringify({ ...busy, transaction: "", network: "ledger:testnet" }))
+      }
       if (mode === "lose the answer" && request.url === "/settle") return void request.socket.destroy()
       // A kept connection that is cut later counts as a lost request, so each request has a new one.
       response.writeHead(given.status, { "content-type": "application/json", connection: "close" }).end(body)
@@ -123,6 +131,34 @@ it.live(
       const after = yield* Effect.promise(() => client().settle(body.paymentPayload, body.paymentRequirements))
       expect(after).toMatchObject({ success: false, errorReason: "settlement_pending" })
       expect(second.arrived.length).toBe(arrived)
+    }).pipe(Effect.scoped),
+  240_000
+)
+
+it.live(
+  "finds a payment that its first facilitator settled after it said busy",
+  () =>
+    Effect.gen(function* () {
+      const one = yield* startFacilitator({ closeMillis: 300 })
+      const two = yield* startFacilitator({ ledgerUrl: one.ledgerUrl })
+      const payTo = (yield* one.account(0n)).publicKey()
+      const payer = yield* one.account(100_000n)
+      const { body } = yield* one.payment({ payer, payTo, amount: 1_000n })
+      const way = yield* Effect.acquireRelease(
+        Effect.promise(() => startWay(one.url)),
+        ({ close }) => Effect.promise(close)
+      )
+      const store = memoryStore()
+      const outcomes: Array<string> = []
+      for (const mode of ["busy", "busy", "pass", "pass"] as const) {
+        yield* Effect.promise(() => way.set(mode))
+        const client = facilitators([facilitatorAt(way.url), facilitatorAt(two.url)], { store })
+        const { paymentPayload, paymentRequirements } = body
+        const answer = yield* Effect.promise(() => client.settle(paymentPayload, paymentRequirements, "k".repeat(32)))
+        outcomes.push(answer.success ? "success" : answer.errorReason)
+      }
+      expect(outcomes).toEqual(["settlement_pending", "settlement_pending", "success", "success"])
+      expect(yield* one.balance(payTo)).toBe(1_000n)
     }).pipe(Effect.scoped),
   240_000
 )

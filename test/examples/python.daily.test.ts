@@ -80,6 +80,28 @@ it.runIf(hasPython)("Python's buyer stops where a seller's answer contradicts th
   for (const [at, [, why]] of contradictions.entries()) expect(answers[fittings.length + at]).toMatch(why)
 })
 
+const correction = `
+import json
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from tollkeeper_x402.batch import Batch, Channel
+from tollkeeper_x402.layout import ACCOUNT, CONTRACT, strkey_text
+key, account, contract = Ed25519PrivateKey.generate(), strkey_text(ACCOUNT, bytes(32)), strkey_text(CONTRACT, bytes(32))
+config = dict.fromkeys(("payer", "payerAuthorizer", "receiver", "receiverAuthorizer"), account)
+config |= {"token": contract, "withdrawDelay": 900, "salt": "00" * 32}
+channel = Channel(config, contract, bytes(32))
+signature = channel.voucher(key, 40)["signature"]
+def takes(charged, most, sent, before):
+    state = {"channelId": channel.id.hex(), "balance": "100", "chargedCumulativeAmount": str(charged)}
+    extra = {"channelState": state, "voucherState": {"signedMaxClaimable": str(most), "signature": signature}}
+    return Batch().note_corrected(channel, {"accepts": [{"extra": extra}]}, key, sent, before)
+print(json.dumps([takes(40, 40, 50, 40), takes(40, 40, 40, 30), takes(90, (1 << 128) + 40, 40, 30)]))
+`
+
+it.runIf(hasPython)("Python's buyer takes no total above the ledger's largest amount", () => {
+  const { stderr, stdout } = spawnSync(python, ["-c", correction], { cwd: folder, encoding: "utf8" })
+  expect([stdout.trim(), stderr]).toEqual(["[true, false, false]", ""])
+})
+
 const start = startFacilitator({ closeMillis: 1_000 })
 
 const contractOf = (facilitator: Facilitator) =>

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from .kept import CUTS_MAX
 from .layout import (
+    I128_MAX,
     SignatureRefused,
     Terms,
     call,
@@ -33,6 +34,11 @@ DIGITS = re.compile("0|[1-9][0-9]{0,38}")
 DELAY_MIN = 900
 LEAST_TIMES = 10
 """A seller's least deposit is at most this many times what the buyer would deposit by itself."""
+
+
+def is_amount(text: str) -> bool:
+    """At most the ledger's largest: the bytes of a larger one, and so its signature, are those of a smaller one."""
+    return DIGITS.fullmatch(text) is not None and int(text) <= I128_MAX
 
 
 @dataclass
@@ -179,7 +185,7 @@ class Batch:
             state, proof = extra.get("channelState") or {}, extra.get("voucherState") or {}
             charged, balance = str(state.get("chargedCumulativeAmount", "")), str(state.get("balance", ""))
             most = str(proof.get("signedMaxClaimable", ""))
-            if state.get("channelId") != channel.id.hex() or not all(map(DIGITS.fullmatch, (charged, balance, most))):
+            if state.get("channelId") != channel.id.hex() or not all(map(is_amount, (charged, balance, most))):
                 continue
             try:
                 signature = bytes.fromhex(str(proof.get("signature", "")))

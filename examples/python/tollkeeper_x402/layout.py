@@ -78,7 +78,13 @@ def val_address(text: str) -> bytes:
     return u32(18) + address(text)
 
 
+I128_MAX = (1 << 127) - 1
+
+
 def val_i128(amount: int) -> bytes:
+    if not -I128_MAX <= amount <= I128_MAX:
+        # It would have the bytes of a smaller one, and so its signatures.
+        raise SignatureRefused("an amount is above the ledger's largest")
     return u32(10) + i64(amount >> 64) + i64(amount)
 
 

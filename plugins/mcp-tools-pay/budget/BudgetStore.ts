@@ -3,7 +3,7 @@
 // survive the process. With a reservation the store keeps, sealed, what another process needs to finish its payment:
 // the signed payment with its terms, stored before it is sent, and content that arrived before the ledger showed the
 // payment.
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import type { ChannelConfig } from "../../x402-batch/contract.ts"
 import type { Authorization, Ceilings, Reservation, ReservationState } from "./Reservation.ts"
 
@@ -109,6 +109,8 @@ export class BudgetStore extends Context.Service<
     readonly keepChannel: (channel: StoredChannel) => Effect.Effect<void, BudgetUnavailable>
     /** Called after the channel's money is refunded. */
     readonly forgetChannel: (channelId: string) => Effect.Effect<void, BudgetUnavailable>
+    /** Holds a channel until the Scope closes. Of the processes that share the store, one uses a channel at a time. */
+    readonly holdChannel: (channelId: string) => Effect.Effect<void, BudgetUnavailable, Scope.Scope>
     readonly isShared: boolean
   }
 >()("tollkeeper/mcp-tools/BudgetStore") {}

@@ -302,6 +302,7 @@ export const postgresStore = Effect.gen(function* () {
     channels: Effect.succeed([]),
     keepChannel: () => Effect.fail(unshared),
     forgetChannel: () => Effect.void,
+    holdChannel: () => Effect.fail(unshared),
     isShared: true
   })
 })

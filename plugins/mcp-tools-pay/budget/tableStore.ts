@@ -22,6 +22,8 @@ import { isOpen, mayTransition, releasedSince, remaining, type Reservation, unde
 import { decodeTable, encodeTable } from "./ReservationWire.ts"
 
 const keptMillis = 3 * 86_400_000
+/** How long a call waits for another process's call on its channel. */
+const channelMillis = 30_000
 
 /** True if no ceiling counts this ended reservation any more, compared with the one being written. */
 const isPast = (one: Reservation, written: Reservation, now: number): boolean =>
@@ -43,6 +45,7 @@ interface TableStorage {
   readonly payments: KeptPayments
   readonly totals: Records<SignedTotals>
   readonly channels: Records<Omit<StoredChannel, "channelId">>
+  readonly holdChannel: BudgetStore["Service"]["holdChannel"]
   readonly isShared: boolean
 }
 
@@ -198,7 +201,7 @@ const makeSteps = (storage: TableStorage) => {
 const noTotals: SignedTotals = { counted: 0n, sent: 0n }
 
 const makeTable = (storage: TableStorage) => {
-  const { channels, isShared, load, payments, totals } = storage
+  const { channels, holdChannel, isShared, load, payments, totals } = storage
   const { keep, move, reserve, settleAcknowledged, step } = makeSteps(storage)
   const whichOf = (invocation: string) =>
     Effect.map(load, (table) => table.filter((one) => one.invocation === invocation))
@@ -236,6 +239,7 @@ const makeTable = (storage: TableStorage) => {
     channels: Effect.map(channels.all, (all) => [...all].map(([channelId, one]) => ({ ...one, channelId }))),
     keepChannel: ({ channelId, ...one }) => step(channels.put(channelId, one)),
     forgetChannel: (channelId) => step(channels.put(channelId, undefined)),
+    holdChannel,
     isShared
   })
 }
@@ -250,6 +254,7 @@ export const memoryStore: Effect.Effect<BudgetStore["Service"]> = Effect.sync(()
     payments: keptInMemory(),
     totals: recordsInMemory(),
     channels: recordsInMemory(),
+    holdChannel: () => Effect.void,
     isShared: false
   })
 })
@@ -300,7 +305,8 @@ export const fileStore = (
     // A reservation that its process had not signed when it ended is never signed. The first process releases all of
     // them; later ones leave them to `reconcileHolds`. A live process whose reservation is released here does not sign
     // it.
-    const isFirst = yield* Effect.option((yield* FolderLock).hold(folder))
+    const { hold, holdSoon } = yield* FolderLock
+    const isFirst = yield* Effect.option(hold(folder))
     if (isFirst._tag === "Some")
       yield* inTurn(
         Effect.gen(function* () {
@@ -313,5 +319,7 @@ export const fileStore = (
       )
     const totals = yield* recordsInFile(folder, "channels.json", totalsCodec)
     const channels = yield* recordsInFile(folder, "channel-terms.json", channelsCodec)
-    return makeTable({ load, save, inTurn, payments, totals, channels, isShared: true })
+    const holdChannel = (channelId: string) =>
+      Effect.mapError(holdSoon(path.join(folder, `channel-${channelId}`), channelMillis), unavailable)
+    return makeTable({ load, save, inTurn, payments, totals, channels, holdChannel, isShared: true })
   }).pipe(Effect.mapError((error) => (error instanceof BudgetUnavailable ? error : unavailable(error))))

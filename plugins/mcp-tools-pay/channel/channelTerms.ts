@@ -4,6 +4,7 @@
 import { StrKey } from "@stellar/stellar-sdk/base"
 import type { SignedTotals } from "../budget/BudgetStore.ts"
 import type { Deposit } from "../call/Invocation.ts"
+import { decodeAmount } from "../../x402-batch/contract.ts"
 import type { BatchPayments } from "../Config.ts"
 import { type Challenge, type Fields, isFields, type PaymentOption } from "../seller/SellerWire.ts"
 
@@ -19,11 +20,10 @@ export interface ChannelTerms {
   readonly depositMin: bigint
 }
 
-const digits = /^(0|[1-9][0-9]{0,38})$/
 /** A seller's value in a message: a number, or nothing of it. */
 const inert = (value: unknown): string => (/^-?[0-9]{1,39}$/.test(String(value)) ? String(value) : "no amount")
-export const amountIn = (value: unknown): bigint | undefined =>
-  typeof value === "string" && digits.test(value) ? BigInt(value) : undefined
+/** At most the ledger's largest: a larger one would have the digest, and so the signature, of a smaller voucher. */
+export const amountIn = decodeAmount
 
 /** The channel terms of an option, or a sentence that explains why no channel is opened for it. */
 export const readChannelTerms = (option: PaymentOption, batch: BatchPayments): ChannelTerms | string => {

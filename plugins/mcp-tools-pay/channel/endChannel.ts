@@ -21,7 +21,7 @@ import { isFields } from "../seller/SellerWire.ts"
 import { AgentChannels, readState } from "./AgentChannels.ts"
 import { batchScheme } from "./channelTerms.ts"
 import { askRefund } from "./refundChannels.ts"
-import { openChannel } from "./storedChannels.ts"
+import { inChannelTurn, openChannel } from "./storedChannels.ts"
 
 /** Seconds that a step's authorization is valid. */
 const timeoutSeconds = 60
@@ -66,7 +66,7 @@ const refund = Effect.fnUntraced(function* (stored: StoredChannel) {
   const channel = yield* openChannel(stored)
   if (channel === undefined)
     return yield* refused("the channel's last call cannot be opened with this profile and key; withdraw it instead")
-  const outcome = yield* askRefund(channel)
+  const outcome = yield* inChannelTurn(channel, askRefund(channel))
   if (outcome === "refused" || outcome === "corrected")
     return yield* refused("the seller does not refund; withdraw it instead")
   const after = yield* stateOf(stored)

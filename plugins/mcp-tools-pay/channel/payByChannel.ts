@@ -5,7 +5,7 @@
 // next voucher covers the same amount. A voucher without an answer holds its call, so that the call is never paid
 // twice; the same applies to a voucher that the seller shows as an earlier total. The signed amount is in the budget's
 // store before a voucher is sent.
-import { Effect, Semaphore } from "effect"
+import { Clock, Effect } from "effect"
 import { max as larger } from "effect/BigInt"
 import { type Caller, toolError, ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore, type SignedTotals } from "../budget/BudgetStore.ts"
@@ -21,7 +21,7 @@ import { PaymentBuilder } from "../payer/PaymentBuilder.ts"
 import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import { encodePayment, type Fields, isFields } from "../seller/SellerWire.ts"
 import { type AgentChannel, AgentChannels, type ChannelBalance, doubt } from "./AgentChannels.ts"
-import { keepChannel } from "./storedChannels.ts"
+import { inChannelTurn, keepChannel } from "./storedChannels.ts"
 import {
   amountIn,
   answeredTotal,
@@ -275,7 +275,7 @@ export const resumeVoucher = Effect.fnUntraced(function* (
     if (read._tag === "Paid") return yield* deliverPaid(open, channel, read.answer, { agent: reservation.agent, max })
     return yield* unknown(open.identifier, read._tag === "Unknown" ? read : { why: "the seller refuses it now" })
   })
-  return yield* Semaphore.withPermit(channel.lock)(again)
+  return yield* inChannelTurn(channel, again)
 })
 
 const unresolved = (identifier: string) =>
@@ -286,18 +286,23 @@ const unresolved = (identifier: string) =>
     { paymentIdentifier: identifier }
   )
 
-/** The sent payments of the channel's open calls. */
+/** A failure of the resource itself is its answer only for a call this old: a seller's facilitator may be away. */
+const failingMillis = 180_000
+
+/** The sent payments of the channel's open calls, with their age. */
 const openCalls = Effect.fnUntraced(
   function* ({ channelId }: AgentChannel, agent: string) {
     const store = yield* BudgetStore
     const seal = yield* PaymentSeal
-    const found: Array<OpenVoucher> = []
+    const found: Array<{ readonly open: OpenVoucher; readonly ageMillis: number }> = []
+    const now = yield* Clock.currentTimeMillis
     for (const one of yield* store.open) {
       if (one.agent !== agent || one.state === "reserved") continue
       const { content, payment } = yield* store.kept(one.id)
       const text = payment === undefined || content !== undefined ? undefined : seal.open(one.id, payment)
       const open = text === undefined ? undefined : (decodeKeptVoucher(text, one) ?? decodeKeptPayment(text, one))
-      if (open !== undefined && voucherIn(open.payment)?.channelId === channelId) found.push(open)
+      if (open !== undefined && voucherIn(open.payment)?.channelId === channelId)
+        found.push({ open, ageMillis: now - one.createdAtMillis })
     }
     return found
   },
@@ -310,13 +315,14 @@ const openCalls = Effect.fnUntraced(
  */
 const resolveOpen = Effect.fnUntraced(function* ({ caller, channel, purchase, seller }: Order) {
   const store = yield* BudgetStore
-  for (const open of yield* openCalls(channel, caller.principal)) {
+  for (const { ageMillis, open } of yield* openCalls(channel, caller.principal)) {
     const { request } = open.invocation
     // Payments of earlier versions were stored without their request, so we cannot ask again.
     if (open.invocation.key === purchase.invocation.key || request === undefined) continue
     const asked = seller.ofRequest?.(request)
     const max = voucherIn(open.payment)?.max ?? 0n
-    const answer = asked === undefined ? undefined : answerAgain(yield* paidAnswer(asked, open.payment))
+    const given = asked === undefined ? undefined : yield* paidAnswer(asked, open.payment)
+    const answer = given === undefined ? undefined : answerAgain(given)
     const read = answer === undefined ? undefined : readAnswer(answer, channel, { counted: max, sent: max })
     if (read?._tag === "Paid") {
       const { content } = read.answer
@@ -329,8 +335,9 @@ const resolveOpen = Effect.fnUntraced(function* ({ caller, channel, purchase, se
       continue
     }
     // A refusal is a decision; a missing answer is not.
-    const hasAnswered = answer !== undefined && !(answer instanceof ToolError) && answer.asksAgain !== undefined
-    if (!hasAnswered) return yield* unresolved(open.identifier)
+    const isAnswer = given !== undefined && !(given instanceof ToolError) && given.isPart !== true
+    const isFailing = isAnswer && given.isContent && given.isFailure === true && ageMillis >= failingMillis
+    if (!isFailing && !(isAnswer && given.asksAgain !== undefined)) return yield* unresolved(open.identifier)
   }
 })
 
@@ -371,5 +378,5 @@ export const payByChannel = Effect.fnUntraced(function* (purchase: Purchase, cal
     const second = yield* turn({ ...order, purchase: { ...purchase, made: purchase.made + 1 } })
     return second ?? (yield* toolError("PAYMENT_REJECTED", "the seller corrected the channel's total twice"))
   })
-  return yield* Semaphore.withPermit(channel.lock)(pay)
+  return yield* inChannelTurn(channel, pay)
 })

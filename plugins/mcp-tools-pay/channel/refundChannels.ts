@@ -1,7 +1,7 @@
 // Asks sellers to refund the rest of agents' channels, after an idle time and when the tool server ends. The seller
 // refunds, the ledger pays the payer, and we verify it on the ledger. If a seller does not refund, the money stays in
 // the channel, for the next call or for the payer's own withdrawal, and we log it.
-import { Duration, Effect, Schedule, Semaphore } from "effect"
+import { Duration, Effect, Schedule } from "effect"
 import { Hex } from "effect/encoding"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -13,7 +13,7 @@ import { Config } from "../Config.ts"
 import { encodePayment } from "../seller/SellerWire.ts"
 import { type AgentChannel, AgentChannels, type ChannelBalance, doubt } from "./AgentChannels.ts"
 import { isEarlier, readCorrection } from "./channelTerms.ts"
-import { openStored } from "./storedChannels.ts"
+import { inChannelTurn, openStored } from "./storedChannels.ts"
 
 /** Consecutive refusals of one seller after which we stop asking. */
 const refundsFailedMax = 3
@@ -86,7 +86,7 @@ const ask = Effect.fnUntraced(function* (channel: AgentChannel) {
   })
 })
 
-const refund = (channel: AgentChannel) => Effect.ignore(Semaphore.withPermit(channel.lock)(ask(channel)))
+const refund = (channel: AgentChannel) => Effect.ignore(inChannelTurn(channel, ask(channel)))
 
 /** Starts the refund worker, if payments from channels are enabled. */
 export const startRefunds = Effect.gen(function* () {

@@ -1,7 +1,7 @@
 // Agents' channels in the budget's store, each with its terms and the request that asks its seller for a refund. After
 // a restart the process can thus ask for the rest of a channel that an earlier process opened.
-import { Effect, Option, Schema } from "effect"
-import { ToolsConfig, Upstreams } from "../../mcp-tools/contract.ts"
+import { Effect, Option, Schema, Semaphore } from "effect"
+import { toolError, ToolsConfig, Upstreams } from "../../mcp-tools/contract.ts"
 import { BudgetStore, type StoredChannel } from "../budget/BudgetStore.ts"
 import { withDecimals } from "../budget/ReservationWire.ts"
 import type { KeptRequest } from "../call/Invocation.ts"
@@ -33,6 +33,18 @@ const LastCall = Schema.fromJsonString(
   })
 )
 const decode = Schema.decodeUnknownOption(LastCall)
+
+const inUse = toolError(
+  "UPSTREAM_TIMEOUT",
+  "another process is paying on this payment channel; nothing was signed for this call. Repeat it later"
+)
+
+/** Uses a channel for one call at a time, in this process and in all others that share the store. */
+export const inChannelTurn = <A, E, R>({ channelId, lock }: AgentChannel, use: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    yield* Effect.mapError((yield* BudgetStore).holdChannel(channelId), () => inUse)
+    return yield* use
+  }).pipe(Effect.scoped, Semaphore.withPermit(lock))
 
 /** Stores a channel: before money goes to it, and when an answer contradicts its voucher. */
 export const keepChannel = Effect.fnUntraced(function* (

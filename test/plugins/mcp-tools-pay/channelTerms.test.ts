@@ -81,6 +81,8 @@ it("reads a correction of this channel whose total its voucher covers", () => {
     { ...extra, channelState: { ...extra.channelState, chargedCumulativeAmount: "21" } },
     { ...extra, channelState: { ...extra.channelState, chargedCumulativeAmount: 20 } },
     { ...extra, voucherState: { ...extra.voucherState, signedMaxClaimable: "-1" } },
+    // Its digest, and so its signature, are those of a voucher for 20.
+    { ...extra, voucherState: { ...extra.voucherState, signedMaxClaimable: String((1n << 128n) + 20n) } },
     { ...extra, voucherState: { ...extra.voucherState, signature: signature.slice(2) } },
     { ...extra, voucherState: { ...extra.voucherState, signature: 7 } }
   ]

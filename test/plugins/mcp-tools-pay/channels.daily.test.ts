@@ -2,7 +2,7 @@
 // is refunded when the tool server ends. Another process accepts the seller's total only with proof.
 import { expect, layer } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -182,6 +182,7 @@ layer(PayWorld.layerPatient, { excludeTestServices: true, timeout: 240_000 })("a
           for (const _ of [1, 2]) expect((yield* buy()).body["receipt"]?.settledAmount).toBe("1000")
           // The voucher that the seller has just received, shown as the proof of an earlier total.
           const shown: Array<string> = []
+          let more = 0n
           const { enrichPaymentRequiredResponse: honest } = server
           const { onBeforeVerify } = server.schemeHooks
           server.enrichPaymentRequiredResponse = async ({ paymentPayload, requirements }: any) => {
@@ -190,12 +191,15 @@ layer(PayWorld.layerPatient, { excludeTestServices: true, timeout: 240_000 })("a
             shown.push(max)
             const [state] = await server.channels.list()
             requirements[0].extra.channelState = { ...state, chargedCumulativeAmount: max }
-            requirements[0].extra.voucherState = { signedMaxClaimable: max, signature }
+            requirements[0].extra.voucherState = { signedMaxClaimable: String(BigInt(max) + more), signature }
           }
           server.schemeHooks.onBeforeVerify = async () => ({ abort: true, reason: "another_total" }) as any
           const asked = query()
           expect((yield* buy(asked)).body["code"]).toBe("SETTLEMENT_UNKNOWN")
           expect((yield* buy(asked)).body["code"]).toBe("SETTLEMENT_UNKNOWN")
+          // A larger amount with the same bytes in a voucher's digest.
+          more = 1n << 128n
+          expect((yield* buy()).body["code"]).toBe("PAYMENT_REJECTED")
           expect([...new Set(shown)]).toEqual(["3000"])
           server.enrichPaymentRequiredResponse = honest
           server.schemeHooks.onBeforeVerify = onBeforeVerify
@@ -479,6 +483,45 @@ layer(PayWorld.layerPatient, { excludeTestServices: true, timeout: 240_000 })("a
         expect(yield* buy).toBe("1000")
         server.schemeHooks.onBeforeVerify = onBeforeVerify
       }
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is paid by two windows of one folder, one call at a time", () =>
+    Effect.gen(function* () {
+      const { paying } = yield* PayWorld
+      const { ref, server, set } = yield* startListed
+      const folder = mkdtempSync(join(tmpdir(), "tollkeeper-windows-"))
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const window = paying([...set, "budget.store=file"], undefined, folder)
+          const windows = [yield* window, yield* window] as const
+          const buy = (client: Parameters<typeof call>[0]) =>
+            Effect.map(call(client, "x402_fetch_resource", { ref, query: query() }), ({ body }) => body)
+          for (const one of windows) {
+            const body = yield* buy(one)
+            expect(body["receipt"]?.settledAmount, JSON.stringify(body)).toBe("1000")
+          }
+          // The first window's answer is delayed after its charge, while the second one wants to pay.
+          const { onBeforeSettle } = server.schemeHooks
+          const [isCharged, isLate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+          server.schemeHooks.onBeforeSettle = async (context: any) => {
+            const answer = await onBeforeSettle(context)
+            server.schemeHooks.onBeforeSettle = onBeforeSettle
+            isCharged.resolve()
+            await isLate.promise
+            return answer
+          }
+          const first = yield* Effect.forkChild(buy(windows[0]))
+          yield* Effect.promise(() => isCharged.promise)
+          const second = yield* Effect.forkChild(buy(windows[1]))
+          yield* Effect.sleep("1 second")
+          isLate.resolve()
+          for (const body of [yield* Fiber.join(first), yield* Fiber.join(second)])
+            expect(body["receipt"]?.settledAmount, JSON.stringify(body)).toBe("1000")
+          const [channel] = yield* Effect.promise(() => server.channels.list())
+          expect(channel?.chargedCumulativeAmount).toBe("4000")
+        })
+      )
     }).pipe(Effect.scoped)
   )
 

@@ -3,6 +3,9 @@
 import { expect, layer } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { BatchStellarServer, keyAuthorizer } from "../../../examples/batch/BatchStellarServer.ts"
 import { signPrepared } from "../../../examples/client/prepared.mjs"
 import { startMcpSeller } from "../../../examples/seller-mcp.ts"
@@ -100,6 +103,63 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an MCP t
           const next = yield* pay(client, ref, { city: "Bern" })
           expect(next.body["receipt"]?.settledAmount, JSON.stringify(next.body)).toBe("1000")
           expect(yield* charged(channels)).toEqual(["3000"])
+        })
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("corrects a process that begins again, also by vouchers sold before", () =>
+    Effect.gen(function* () {
+      const { paying } = yield* PayWorld
+      const { channels, ref, set } = yield* startListed
+      const folder = mkdtempSync(join(tmpdir(), "tollkeeper-mcp-channels-"))
+      const { onBeforeVerify } = channels.schemeHooks
+      const buy = (city: string) =>
+        Effect.scoped(
+          Effect.gen(function* () {
+            const client = yield* paying([...set, "budget.store=file"], undefined, folder)
+            const { body } = yield* pay(client, ref, { city })
+            // It is not refunded at the end.
+            channels.schemeHooks.onBeforeVerify = async () => ({ abort: true, reason: "later" }) as any
+            return body["receipt"]?.settledAmount ?? body
+          })
+        )
+      for (const city of ["Riga", "Oslo", "Bern"]) {
+        expect([city, yield* buy(city)]).toEqual([city, "1000"])
+        channels.schemeHooks.onBeforeVerify = onBeforeVerify
+      }
+      expect(yield* charged(channels)).toEqual(["3000"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("pays other calls again three minutes after a call that only fails", () =>
+    Effect.gen(function* () {
+      const { paying } = yield* PayWorld
+      const { channels, ref, set } = yield* startListed
+      const folder = mkdtempSync(join(tmpdir(), "tollkeeper-mcp-failing-"))
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const client = yield* paying([...set, "budget.store=file"], undefined, folder)
+          const buy = (city: string) => Effect.map(pay(client, ref, { city }), ({ body }) => body)
+          expect((yield* buy("Riga"))["receipt"]?.settledAmount).toBe("1000")
+          const { onBeforeVerify } = channels.schemeHooks
+          const failing = new Set<string>()
+          let isFailing = true
+          channels.schemeHooks.onBeforeVerify = async (context: any) => {
+            const { id } = context.paymentPayload.extensions["payment-identifier"].info
+            if (isFailing) failing.add(id)
+            return failing.has(id) ? Promise.reject(new Error("it fails")) : onBeforeVerify(context)
+          }
+          expect((yield* buy("Oslo"))["code"]).toBe("SETTLEMENT_UNKNOWN")
+          isFailing = false
+          expect(yield* buy("Bern")).toMatchObject({ code: "UPSTREAM_TIMEOUT" })
+          const file = join(folder, "tools", "reservations.json")
+          const rows = JSON.parse(readFileSync(file, "utf8"))
+          for (const row of rows) row.createdAtMillis -= 180_000
+          writeFileSync(file, JSON.stringify(rows))
+          const bern = yield* buy("Bern")
+          expect(bern["receipt"]?.settledAmount, JSON.stringify(bern)).toBe("1000")
+          expect(yield* charged(channels)).toEqual(["2000"])
         })
       )
     }).pipe(Effect.scoped)

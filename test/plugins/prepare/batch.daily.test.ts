@@ -171,6 +171,8 @@ it("takes a seller's total by a voucher of its own key alone, and never more tha
   assert.strictEqual(channels.size, 0)
   // The voucher that the seller has just received proves no earlier total.
   assert.isFalse(takes(shown("40", "40"), { max: 40n, before: 30n }))
+  // Nor does its signature with a total whose bytes end alike.
+  assert.isFalse(takes(shown("90", String((1n << 128n) + 40n)), { max: 40n, before: 30n }))
   assert.isTrue(takes(shown("30", "40")))
   assert.deepStrictEqual(channels.get(channelId), { charged: 30n, balance: 100n, signed: 40n })
   assert.isTrue(takes(shown("40", "40"), { max: 50n, before: 40n }))

@@ -191,6 +191,7 @@ export class AgentWorld {
       channels: reached("channels", store.channels),
       keepChannel: (...asked) => reached("keep channel", store.keepChannel(...asked)),
       forgetChannel: (...asked) => reached("forget channel", store.forgetChannel(...asked)),
+      holdChannel: store.holdChannel,
       receipts: (...asked) => reached("receipts", store.receipts(...asked)),
       isShared: true
     }
