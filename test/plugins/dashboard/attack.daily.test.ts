@@ -88,6 +88,28 @@ describe("a stream of settlements", () => {
 
 describe("a session", () => {
   it.live(
+    "wrong keys of an address delay no sign-in with a listed key",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ environment, set, channels: 1 })
+        const signIn = (key: string) =>
+          Effect.map(
+            facilitator.ask("/dashboard/session", {
+              method: "POST",
+              headers: { "content-type": "application/json", "x-tollkeeper-page": "1" },
+              body: JSON.stringify({ key })
+            }),
+            ({ status }) => status
+          )
+        const guesses = Array.from({ length: 12 }, (_, at) => signIn(`a-wrong-secret-${at}`))
+        const answered = yield* Effect.all(guesses, { concurrency: "unbounded" })
+        expect(new Set(answered)).toEqual(new Set([401, 429]))
+        expect(yield* Effect.all([signIn(ops), signIn("a-wrong-secret-0"), signIn(shop)])).toEqual([200, 429, 200])
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.live(
     "a session keeps its role and key, whatever its cookie says",
     () =>
       Effect.gen(function* () {
