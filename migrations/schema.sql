@@ -1436,6 +1436,7 @@ CREATE TABLE webhooks_deliveries (
     last_answer text,
     ended_at timestamp with time zone,
     body text,
+    principal text,
     CONSTRAINT webhooks_deliveries_state_check CHECK ((state = ANY (ARRAY['due'::text, 'delivered'::text, 'given_up'::text]))),
     CONSTRAINT webhooks_deliveries_event UNIQUE (receiver, "position"),
     CONSTRAINT webhooks_deliveries_pkey PRIMARY KEY (id)
@@ -1458,6 +1459,13 @@ CREATE TABLE webhooks_pauses (
     receiver text NOT NULL,
     until timestamp with time zone NOT NULL,
     CONSTRAINT webhooks_pauses_pkey PRIMARY KEY (receiver)
+);
+
+CREATE UNLOGGED TABLE webhooks_receivers (
+    receiver text NOT NULL,
+    principal text NOT NULL,
+    seen_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT webhooks_receivers_pkey PRIMARY KEY (receiver, principal)
 );
 
 ALTER TABLE ONLY catalog_activity ADD CONSTRAINT catalog_activity_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES catalog_resources(id) ON DELETE CASCADE;

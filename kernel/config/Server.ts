@@ -1,16 +1,26 @@
 // The listen address, the hosts and origins of this facilitator, and the environment variables that hold the keys of
 // callers and operators.
 import { Context, Effect, Layer, Schema } from "effect"
-import { integer, list, type MembersOf, membersOf, optionalText, origins, scalar, section, text } from "./Setting.ts"
+import {
+  integer,
+  list,
+  type MembersOf,
+  membersOf,
+  optionalText,
+  origins,
+  ranges,
+  scalar,
+  section,
+  text
+} from "./Setting.ts"
 import { Settings } from "./Settings.ts"
 
 export const serverSection = section("server", "The facilitator's listener.", {
   host: optionalText({ doc: "Address to bind. Absent: 127.0.0.1 without caller keys, 0.0.0.0 with them." }),
   port: integer({ default: 4022, min: 0, max: 65_535 }, "TCP port; 0 picks a free one."),
   instance: optionalText({ doc: "Name of this replica, facilitator_id in analytics. Absent: the host's name." }),
-  trusted_proxies: list(Schema.String, {
-    default: [],
-    doc: "Addresses or CIDR ranges of proxies whose X-Forwarded-For is trusted."
+  trusted_proxies: ranges({
+    doc: "Addresses or CIDR ranges of proxies whose X-Forwarded-For is trusted; a host name is refused."
   }),
   allowed_hosts: list(Schema.String, {
     default: [],

@@ -3,6 +3,7 @@
 // `settings` (`gather.ts`). Values come from a profile's YAML. An unknown or ill-typed value is refused with its path
 // before any port opens.
 import { Effect, Schema, SchemaGetter } from "effect"
+import { isRange } from "./addressRange.ts"
 
 /** A setting's schema carries its documentation and default as annotations. */
 export type Setting<A, I = any> = Schema.Codec<A, I>
@@ -95,6 +96,15 @@ export const origins = (options: Doc): Setting<ReadonlyArray<string>> =>
       Schema.makeFilter(
         (page: string) => isOrigin(page) || "expected an origin such as https://shop.example, without a path"
       )
+    ),
+    { ...options, default: [] }
+  )
+
+/** IP addresses and ranges of them, none by default. A malformed one is refused: it would silently contain nothing. */
+export const ranges = (options: Doc): Setting<ReadonlyArray<string>> =>
+  list(
+    Schema.String.check(
+      Schema.makeFilter((text: string) => isRange(text) || "expected an IP address, or a range such as 10.0.0.0/8")
     ),
     { ...options, default: [] }
   )

@@ -67,6 +67,8 @@ interface ConsumerSpec<E, R> {
   readonly gather?: Duration.Input
   /** The start position of a consumer without a cursor: the beginning (the default) or the end. */
   readonly from?: "beginning" | "end"
+  /** Slow work on the next facts, before their transaction holds an embedded database; it may see facts again. */
+  readonly prepare?: (facts: ReadonlyArray<Fact>) => Effect.Effect<void, E, R>
   /** Runs inside the transaction that moves the cursor. A failure rolls both back; the next turn tries again. */
   readonly handle: (facts: ReadonlyArray<Fact>) => Effect.Effect<void, E, R>
 }
@@ -126,33 +128,41 @@ const placeFacts = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, seen: 
 
 const factColumns = "id, at, type, version, subject, data, position, principal"
 
-const readBatch = (sql: SqlClient.SqlClient, consumer: string, batchMax: number) =>
+/** The next batch, at most up to a position. */
+const readBatch = (sql: SqlClient.SqlClient, consumer: string, batchMax: number, until: bigint | null) =>
   Effect.gen(function* () {
     const [cursor] = yield* sql<{ position: bigint }>`
       select position from kernel_fact_cursors where consumer = ${consumer} for update`
     return yield* sql<Fact>`select ${sql.literal(factColumns)} from kernel_facts
-      where position > ${cursor!.position} order by position limit ${batchMax}`
+      where position > ${cursor!.position} and position <= coalesce(${until}::bigint, position)
+      order by position limit ${batchMax}`
   })
 
 /** One turn of a consumer: everything committed, in batches, each with its cursor in one transaction. */
 const consumerTurn = <E, R>(
   sql: SqlClient.SqlClient,
-  { batchMax = 200, consumer, from, handle }: ConsumerSpec<E, R>
+  { batchMax = 200, consumer, from, handle, prepare }: ConsumerSpec<E, R>
 ) => {
   const begin = sql`insert into kernel_fact_cursors (consumer, position)
     values (${consumer}, case when ${from ?? "beginning"} = 'beginning' then 0
       else (select coalesce(max(position), 0) from kernel_facts) end) on conflict do nothing`
-  const step = inTransaction(
-    Effect.gen(function* () {
-      const facts = yield* readBatch(sql, consumer, batchMax)
-      const last = facts.at(-1)
-      if (last === undefined) return 0
-      yield* handle(facts)
-      yield* sql`update kernel_fact_cursors set position = ${last.position}, updated_at = clock_timestamp()
-        where consumer = ${consumer}`
-      return facts.length
-    })
-  ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+  const stepTo = Effect.fnUntraced(function* (until: bigint | null) {
+    const facts = yield* readBatch(sql, consumer, batchMax, until)
+    const last = facts.at(-1)
+    if (last === undefined) return 0
+    yield* handle(facts)
+    yield* sql`update kernel_fact_cursors set position = ${last.position}, updated_at = clock_timestamp()
+      where consumer = ${consumer}`
+    return facts.length
+  })
+  const step = Effect.gen(function* () {
+    if (prepare === undefined) return yield* inTransaction(stepTo(null))
+    const next = yield* readBatch(sql, consumer, batchMax, null)
+    if (next.length === 0) return 0
+    yield* prepare(next)
+    yield* inTransaction(stepTo(next.at(-1)!.position))
+    return next.length
+  }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
   const poll = sql<{ unplaced: boolean; begun: boolean; behind: boolean }>`select
     exists (select 1 from kernel_facts where position is null) or ${sql.literal(isServedAnew)} as unplaced,
     c.position is not null as begun,

@@ -3,7 +3,7 @@
 // listener's own, or a fetch that the browser marks cross-site, is a foreign page: it may read public routes only.
 // Programs send neither header. Pure.
 import { memoize } from "../cache/memoize.ts"
-import { inRange, parseAddress } from "./addresses.ts"
+import { inRange, parseAddress } from "../config/addressRange.ts"
 
 const namesMax = 256
 

@@ -1,6 +1,7 @@
 // Host names of this machine or this network, recognized by spelling only: special-use names, names without a dot, and
 // IP addresses that are not public. The addresses of a public name are checked when it is dialed. Pure.
-import { isPublicAddress, parseAddress } from "./addresses.ts"
+import { isPublicAddress } from "./addresses.ts"
+import { parseAddress } from "../config/addressRange.ts"
 
 /** Top-level names that never lead to the public internet (RFC 6761, 6762, 8375, 9476 and common private use). */
 const localSuffixes = [

@@ -9,6 +9,14 @@ import { text } from "./wireSchema.ts"
 export interface Form {
   readonly pattern: RegExp
   readonly expected: string
+  /** What the pattern cannot express. The database must never refuse a value: its error reads as an outage. */
+  readonly isValid?: (text: string) => boolean
+}
+
+/** A time of ISO 8601 in UTC, or a day, that exists in the calendar of the database. */
+export const isTime = (text: string): boolean => {
+  const at = Date.parse(text)
+  return !Number.isNaN(at) && !text.startsWith("0000") && new Date(at).toISOString().startsWith(text.slice(0, 10))
 }
 
 /** A parameter that the document describes by a separate schema and that a form reads. */
@@ -47,7 +55,7 @@ export const readQuery = <Fields extends Schema.Struct.Fields>(
   const issues: Array<string> = []
   const check: QueryReader<string>["check"] = (name, value, form) => {
     if (value === null || value === undefined || value === "") return undefined
-    if (form === undefined || form.pattern.test(value)) return value
+    if (form === undefined || (form.pattern.test(value) && form.isValid?.(value) !== false)) return value
     issues.push(`${name}: ${form.expected}`)
     return undefined
   }

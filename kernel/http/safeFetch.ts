@@ -4,7 +4,8 @@
 import { Effect, Schema } from "effect"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 import { type BodyReader, Outbound, type OutboundAnswer, type OutboundFailed } from "../platform/Outbound.ts"
-import { isInstanceAddress, isPublicAddress, parseAddress } from "./addresses.ts"
+import { isInstanceAddress, isPublicAddress } from "./addresses.ts"
+import { parseAddress } from "../config/addressRange.ts"
 import { isLocalName } from "./localNames.ts"
 
 /** The reason why nothing was fetched. `blocked` is our own refusal; nothing was sent then. */

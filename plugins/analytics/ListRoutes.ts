@@ -10,7 +10,7 @@ import { Find } from "./reports/Find.ts"
 import { Pulse, rangeOf } from "./reports/Pulse.ts"
 import { Redaction } from "./reports/Redaction.ts"
 import { Selling } from "./reports/Selling.ts"
-import { type ListFilter, SettlementList, type Sort } from "./reports/SettlementList.ts"
+import { isCursorOf, type ListFilter, SettlementList, type Sort } from "./reports/SettlementList.ts"
 
 const millisPerDay = 86_400_000
 const pulseDays = 30
@@ -52,6 +52,7 @@ const makeList = Effect.gen(function* () {
     const filter = filterOf(read)
     const sort = (read.given("sort") ?? "newest") as Sort
     const cursor = read.given("cursor")
+    if (cursor !== undefined && !isCursorOf(sort, cursor)) read.refuse("cursor: a cursor of this order")
     const rowsAsked = limit()
     if (needsAsset(filter, sort)) read.refuse("asset: required to compare amounts, which are in its atomic units")
     return Effect.gen(function* () {

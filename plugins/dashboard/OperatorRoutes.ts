@@ -195,7 +195,7 @@ export const addOperatorRoutes = Effect.gen(function* () {
     callers.mayOperate(request) ? answered(Effect.suspend(answer)) : Effect.succeed(operatorRequired)
 
   const life = Effect.fnUntraced(function* (id: string) {
-    if (!/^[0-9a-fA-F-]{36}$|^[0-9a-fA-F]{64}$/.test(id)) return notFound
+    if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$|^[0-9a-f]{64}$/i.test(id)) return notFound
     const isEmbedded = plugins.all().some((one) => one.id === "ledger-local")
     return Option.match(yield* reports.life(id), {
       onNone: () => notFound,

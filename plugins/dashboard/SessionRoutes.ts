@@ -1,6 +1,6 @@
 // Sign-in and sign-out of the pages: POST a key to /dashboard/session to get a session cookie, DELETE ends the session
-// for every copy of the cookie, GET returns it. The page never keeps the key itself. Attempts are rate limited by
-// address.
+// for every copy of the cookie, GET returns it. The page never keeps the key itself. Wrong keys are rate limited
+// by address.
 import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
@@ -19,7 +19,7 @@ import type { SessionClosed, SessionOpened, SessionShown } from "./OperatorWire.
 type Request = HttpServerRequest.HttpServerRequest
 
 const bodyBytesMax = 4_096
-/** Attempts per second from one address. */
+/** Wrong keys per second from one address. */
 const guessesPerSecond = 2
 /** A key that signs in again and again has a row for each of these in the audit trail. */
 const hourMillis = 3_600_000
@@ -59,13 +59,17 @@ export const addSessionRoutes = Effect.gen(function* () {
 
   const signIn = Effect.fnUntraced(function* (request: Request) {
     if (!isFromPage(request)) return notFromPage
-    const wait = yield* takeToken(callers.sourceOf(request))
-    if (wait > 0) return json({ error: "rate_limited" }, { status: 429, headers: { "retry-after": String(wait) } })
     const body = yield* Effect.option(Effect.flatMap(readBody(request, bodyBytesMax), parseJson))
     const key = keyIn(Option.getOrUndefined(body))
     if (key === undefined) return json({ error: "invalid_request", details: ["key: a string"] }, { status: 400 })
     const opened = sessions.open(key, isOverTls(request))
-    if (Option.isNone(opened)) return notListed
+    // A listed key is looked up before anything is counted: the guesses of a neighbor delay no sign-in.
+    if (Option.isNone(opened)) {
+      const wait = yield* takeToken(callers.sourceOf(request))
+      return wait === 0
+        ? notListed
+        : json({ error: "rate_limited" }, { status: 429, headers: { "retry-after": String(wait) } })
+    }
     const { cookie, session } = opened.value
     const { principal, role } = session
     yield* recordOnce({ person: principal, via: "page", action: "sign in", subject: role, reason: "" }, hourMillis)

@@ -2,7 +2,7 @@
 // the host in punycode and without a trailing dot, an IPv4 address mapped into IPv6 as the IPv4 address, no default
 // port. The platform's URL parser does the rest. If requests to two URLs reach one server under one name, the URLs have
 // the same origin. Pure.
-import { parseAddress } from "../../kernel/http/addresses.ts"
+import { parseAddress } from "../../kernel/config/addressRange.ts"
 
 const canonicalHost = (hostname: string): string => {
   const bare = hostname.replace(/\.$/, "")

@@ -4,6 +4,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { SettlementEvent } from "../../kernel/settlement/operators/SettlementEvents.ts"
+import type { Receiver } from "./Config.ts"
 
 export interface Delivery {
   readonly id: bigint
@@ -33,6 +34,8 @@ interface PendingDelivery {
   readonly position: bigint
   readonly type: string
   readonly settlement: string
+  /** The settlement's owner. */
+  readonly principal: string | null
   readonly at: Date
   /** Its message's body, fixed from now on; null if it cannot be made yet. */
   readonly body: string | null
@@ -51,18 +54,33 @@ interface ReceiverStatus {
   readonly last_answer: string | null
 }
 
+/** A receiver in the settings of a replica; without a principal it gets all settlements. */
+export type NamedReceiver = Pick<Receiver, "name" | "principal">
+
+/** How long a replica's receivers count after it renewed them last: longer than its restart. */
+const announcedMinutes = 10
+
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
 export class Deliveries extends Context.Service<
   Deliveries,
   {
+    /** Renews the rows of this replica's receivers. */
+    readonly announce: (receivers: ReadonlyArray<NamedReceiver>) => Sql<void>
+    /** The receivers of every replica that renewed them lately. */
+    readonly announced: Sql<ReadonlyArray<NamedReceiver>>
     /** Queues deliveries; existing ones stay unchanged. */
     readonly owe: (owed: ReadonlyArray<PendingDelivery>) => Sql<void>
     /**
-     * Leases a receiver's due deliveries, at most one event of each settlement. None during a pause or while it is
-     * disabled.
+     * Leases a receiver's due deliveries, at most one event of each settlement, of this principal or of all. None
+     * during a pause or while it is disabled.
      */
-    readonly lease: (receiver: string, limit: number, leaseMillis: number) => Sql<ReadonlyArray<Delivery>>
+    readonly lease: (
+      receiver: string,
+      limit: number,
+      leaseMillis: number,
+      principal?: string | undefined
+    ) => Sql<ReadonlyArray<Delivery>>
     /** Records the result of an attempt; has no effect if its lease was lost. */
     readonly note: (delivery: Delivery, attempted: AttemptResult) => Sql<void>
     /** Fixes the body of a delivery that was queued without one. */
@@ -75,8 +93,8 @@ export class Deliveries extends Context.Service<
     readonly enable: (receiver: string) => Sql<boolean>
     readonly disabled: Sql<ReadonlyArray<string>>
     /**
-     * Gives up deliveries that a disabled receiver did not get in time, and deletes deliveries that ended `keepMillis`
-     * ago; returns the number of deletions.
+     * Gives up deliveries that a disabled receiver, or one that is no longer in the settings, did not get in time, and
+     * deletes deliveries that ended `keepMillis` ago; returns the number of deletions.
      */
     readonly forget: (keepMillis: number, giveUpAfterMillis: number) => Sql<number>
     /** Makes events due again, as if they had just happened; returns the number of events. */
@@ -90,36 +108,25 @@ export class Deliveries extends Context.Service<
       const sql = yield* SqlClient.SqlClient
 
       const insert = (owed: ReadonlyArray<PendingDelivery>) => {
-        const rows = owed.map(({ at, body, position, receiver, settlement, type }) => ({
+        const rows = owed.map(({ at, body, position, principal, receiver, settlement, type }) => ({
           receiver,
           position: String(position),
           type,
           settlement,
+          principal,
           at,
           body
         }))
-        return sql`insert into webhooks_deliveries as d (receiver, position, type, settlement, told_at, body)
-          select receiver, position, type, settlement, at, body from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-            as r (receiver text, position bigint, type text, settlement uuid, at timestamptz, body text)`
+        return sql`insert into webhooks_deliveries as d (receiver, position, type, settlement, principal, told_at, body)
+          select receiver, position, type, settlement, principal, at, body
+          from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (receiver text, position bigint, type text,
+            settlement uuid, principal text, at timestamptz, body text)`
       }
 
       return Deliveries.of({
+        ...announcingOf(sql),
         owe: (owed) => (owed.length === 0 ? Effect.void : Effect.asVoid(sql`${insert(owed)} on conflict do nothing`)),
-        lease: (receiver, limit, leaseMillis) =>
-          sql<Delivery>`update webhooks_deliveries set attempts = attempts + 1, fence = fence + 1,
-              leased_until = clock_timestamp() + ${leaseMillis} * interval '1 millisecond'
-            where id in (
-              select d.id from webhooks_deliveries d
-              where d.receiver = ${receiver} and d.state = 'due' and d.due_at <= clock_timestamp()
-                and (d.leased_until is null or d.leased_until <= clock_timestamp())
-                and not exists (select 1 from webhooks_pauses p
-                  where p.receiver = d.receiver and p.until > clock_timestamp())
-                and not exists (select 1 from webhooks_disabled g where g.receiver = d.receiver)
-                and not exists (select 1 from webhooks_deliveries e where e.receiver = d.receiver
-                  and e.settlement = d.settlement and e.state = 'due' and e.position < d.position)
-              order by d.due_at limit ${limit} for update skip locked)
-            returning id, receiver, type, settlement::text as settlement, told_at as "toldAt", body,
-              (extract(epoch from clock_timestamp() - queued_at) * 1000)::float8 as "ageMillis", attempts, fence`,
+        lease: leaseOf(sql),
         fix: (delivery, body) =>
           Effect.asVoid(sql`update webhooks_deliveries set body = ${body} where ${heldBy(sql, delivery)}`),
         note: noteOf(sql),
@@ -129,8 +136,13 @@ export class Deliveries extends Context.Service<
         resume: (receiver) => Effect.asVoid(sql`delete from webhooks_pauses where receiver = ${receiver}`),
         forget: Effect.fnUntraced(function* (keepMillis, giveUpAfterMillis) {
           yield* sql`update webhooks_deliveries set state = 'given_up', ended_at = clock_timestamp()
-            where state = 'due' and receiver in (select receiver from webhooks_disabled)
-              and queued_at < clock_timestamp() - ${giveUpAfterMillis} * interval '1 millisecond'`
+            where state = 'due' and queued_at < clock_timestamp() - ${giveUpAfterMillis} * interval '1 millisecond'
+              and (receiver in (select receiver from webhooks_disabled)
+                or not exists (select 1 from webhooks_receivers r where r.receiver = webhooks_deliveries.receiver
+                  and (r.principal = '' or webhooks_deliveries.principal is null
+                    or r.principal = webhooks_deliveries.principal)))`
+          yield* sql`delete from webhooks_receivers
+            where seen_at < clock_timestamp() - ${giveUpAfterMillis} * interval '1 millisecond' - interval '1 day'`
           const rows = yield* sql`delete from webhooks_deliveries where state <> 'due'
               and ended_at < clock_timestamp() - ${keepMillis} * interval '1 millisecond' returning 1`
           return rows.length
@@ -140,10 +152,16 @@ export class Deliveries extends Context.Service<
             ? Effect.succeed(0)
             : Effect.map(
                 sql`${insert(
-                  events.map((event) => ({ ...event, receiver, settlement: event.settlement.id, body: null }))
+                  events.map(({ settlement, ...event }) => ({
+                    ...event,
+                    receiver,
+                    settlement: settlement.id,
+                    principal: settlement.principal,
+                    body: null
+                  }))
                 )}
                 on conflict (receiver, position) do update set state = 'due', queued_at = clock_timestamp(),
-                  due_at = clock_timestamp(), attempts = 0, ended_at = null
+                  due_at = clock_timestamp(), attempts = 0, ended_at = null, principal = excluded.principal
                 returning 1`,
                 ({ length }) => length
               ),
@@ -153,6 +171,34 @@ export class Deliveries extends Context.Service<
     })
   )
 }
+
+/**
+ * First attempts come before retries, except that a lease of several has a place for a retry: events that the receiver
+ * never accepts delay no other event.
+ */
+const leaseOf =
+  (sql: SqlClient.SqlClient): Deliveries["Service"]["lease"] =>
+  (receiver, limit, leaseMillis, principal = "") => {
+    const isDue = sql`d.receiver = ${receiver} and d.state = 'due' and d.due_at <= clock_timestamp()
+      and (${principal} = '' or d.principal is null or d.principal = ${principal})
+      and (d.leased_until is null or d.leased_until <= clock_timestamp())
+      and not exists (select 1 from webhooks_pauses p where p.receiver = d.receiver and p.until > clock_timestamp())
+      and not exists (select 1 from webhooks_disabled g where g.receiver = d.receiver)
+      and not exists (select 1 from webhooks_deliveries e where e.receiver = d.receiver
+        and e.settlement = d.settlement and e.state = 'due' and e.position < d.position)`
+    return sql<Delivery>`with first as materialized (
+        select d.id from webhooks_deliveries d where ${isDue} and d.attempts = 0
+        order by d.due_at limit ${Math.max(1, limit - 1)} for update skip locked
+      ), again as materialized (
+        select d.id from webhooks_deliveries d where ${isDue} and d.attempts > 0
+        order by d.due_at limit ${limit}::int8 - (select count(*) from first) for update skip locked
+      )
+      update webhooks_deliveries set attempts = attempts + 1, fence = fence + 1,
+        leased_until = clock_timestamp() + ${leaseMillis} * interval '1 millisecond'
+      where id in (select id from first union all select id from again)
+      returning id, receiver, type, settlement::text as settlement, told_at as "toldAt", body,
+        (extract(epoch from clock_timestamp() - queued_at) * 1000)::float8 as "ageMillis", attempts, fence`
+  }
 
 /**
  * The row that a lease holds. A database that lost its last commits may assign an id and fence again, so the condition
@@ -186,6 +232,22 @@ const noteOf =
         : failed
     )
   }
+
+const announcingOf = (sql: SqlClient.SqlClient): Pick<Deliveries["Service"], "announce" | "announced"> => ({
+  announce: (receivers) => {
+    if (receivers.length === 0) return Effect.void
+    const rows = receivers.map(({ name, principal = "" }) => ({ receiver: name, principal }))
+    return Effect.asVoid(sql`insert into webhooks_receivers (receiver, principal)
+        select receiver, principal from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+          as r (receiver text, principal text)
+        on conflict (receiver, principal) do update set seen_at = clock_timestamp()`)
+  },
+  announced: Effect.map(
+    sql<{ receiver: string; principal: string }>`select receiver, principal from webhooks_receivers
+        where seen_at > clock_timestamp() - make_interval(mins => ${announcedMinutes}::int)`,
+    (rows) => rows.map(({ principal, receiver }) => ({ name: receiver, principal: principal || undefined }))
+  )
+})
 
 const disablingOf = (sql: SqlClient.SqlClient): Pick<Deliveries["Service"], "enable" | "disabled"> => ({
   enable: (receiver) =>

@@ -6,7 +6,7 @@ import { SqlClient } from "effect/sql"
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { asksForCsv, listed } from "../../kernel/http/csv.ts"
 import { json, operatorRequired, temporarilyUnavailable } from "../../kernel/http/httpMiddleware.ts"
-import { formOf, parameter, queryOf, readQuery } from "../../kernel/http/readQuery.ts"
+import { type Form, isTime, parameter, queryOf, readQuery } from "../../kernel/http/readQuery.ts"
 import { addRoutes, answers, at, type Documented, route } from "../../kernel/http/Route.ts"
 import { type DeliveryFilter, type DeliveryPage, ListedDeliveries, listDeliveries } from "./deliveryList.ts"
 
@@ -16,8 +16,8 @@ const csvRowsMax = 10_000
 
 const instant = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?Z)?$/u
 /** A parameter's form and description, which an issue repeats. */
-const narrowed = (pattern: RegExp, description: string) =>
-  Schema.optionalKey(parameter({ pattern, expected: description }, description))
+const narrowed = (pattern: RegExp, description: string, isValid: Form["isValid"] = () => true) =>
+  Schema.optionalKey(parameter({ pattern, expected: description, isValid }, description))
 
 const deliveries = {
   ...at("GET", "/webhooks/v1/deliveries", "webhookDeliveries"),
@@ -29,8 +29,8 @@ const deliveries = {
     state: narrowed(/^(?:due|delivered|given_up)$/u, "`due`, `delivered` or `given_up`."),
     type: narrowed(/^settlement\.[a-z]{1,20}$/u, "An event, such as `settlement.settled`."),
     settlement: narrowed(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/u, "The id of a settlement."),
-    from: narrowed(instant, "Events from this time on, UTC."),
-    to: narrowed(instant, "Events before this time, UTC."),
+    from: narrowed(instant, "Events from this time on, UTC.", isTime),
+    to: narrowed(instant, "Events before this time, UTC.", isTime),
     limit: narrowed(/^[1-9][0-9]{0,4}$/u, `Clamped to ${pageMax}; default ${pageDefault}.`),
     cursor: narrowed(/^[1-9][0-9]{0,17}$/u, "Cursor of the previous page.")
   }),
@@ -51,10 +51,7 @@ const readAsked = (
   const given: Partial<Record<keyof typeof fields, string>> = {}
   for (const name of names) {
     const value = read.given(name)
-    if (value === undefined) continue
-    if (formOf(fields[name])?.pattern === instant && Number.isNaN(Date.parse(value)))
-      read.refuse(`${name}: ${formOf(fields[name])!.expected}`)
-    else given[name] = value
+    if (value !== undefined) given[name] = value
   }
   if (read.issues.length > 0) return { issues: read.issues }
   const { cursor, limit, ...filter } = given

@@ -2,7 +2,8 @@
 // payment. A failed attempt is retried with exponential backoff, also after a restart, until the receiver accepts the
 // event or its time is up; then it is given up, with a line in the log. If a `Retry-After` is longer than the backoff,
 // all events of the receiver wait for it, for a day at most, until an operator replays some. A failing receiver gets
-// one message per second at most, and once it accepts one, the rest is due immediately. A receiver that answers 410
+// one message per second at most, and once it accepts one after ten seconds, the rest is due immediately. First
+// attempts precede retries, so events that a receiver never accepts delay no other event. A receiver that answers 410
 // Gone is disabled on every replica until an operator enables it. Redirects are failures, and the destination is
 // checked again for each attempt (`kernel/http/safeFetch.ts`).
 import { Clock, Context, Duration, Effect, Layer, Random, Result } from "effect"
@@ -18,6 +19,7 @@ import { eventExtensions } from "../../kernel/payment/settledExtensions.ts"
 import { Settlements } from "../../kernel/settlement/store/Settlements.ts"
 import { Supervisor } from "../../kernel/actor/Supervisor.ts"
 import { measure } from "../../kernel/telemetry/Measure.ts"
+import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { Config, type Receiver } from "./Config.ts"
 import { type AttemptResult, Deliveries, type Delivery } from "./Deliveries.ts"
 import { encodeBody, encodeMessage } from "./MessageWire.ts"
@@ -27,6 +29,8 @@ import { SigningSecrets } from "./SigningSecrets.ts"
 /** A receiver with this answer will never accept a message again. */
 const goneStatus = 410
 const concurrencyMax = 4
+/** After an outage of this length the events that wait for their backoff are due immediately; before, it is shorter. */
+const outageMillisMin = 10_000
 const readEvery = "1 second"
 /** Lease time in addition to the attempt's timeout. */
 const leaseSlackMillis = 10_000
@@ -43,7 +47,7 @@ export class Sender extends Context.Service<
   {
     /** Wakes the senders when something may have become due. */
     readonly wake: Effect.Effect<void>
-    /** Receivers with a failed last attempt. */
+    /** Receivers that accepted none of their last messages. */
     readonly failing: () => ReadonlyArray<string>
   }
 >()("tollkeeper/webhooks/Sender") {
@@ -53,7 +57,8 @@ export class Sender extends Context.Service<
       const config = yield* Config
       const store = yield* Deliveries
       const attempt = yield* makeAttempt
-      const failing = new Set<string>()
+      /** Since when each receiver accepted nothing, a reading of `monotonicMillis`. */
+      const failing = new Map<string, number>()
       // Creates the series, so that an alert detects the first event.
       for (const outcome of ["Delivered", "Failed", "GivenUp"] satisfies ReadonlyArray<AttemptResult["_tag"]>)
         yield* measure(metrics.deliveries, 0, { outcome })
@@ -61,39 +66,34 @@ export class Sender extends Context.Service<
       const send = Effect.fn("Webhooks.send")(function* (receiver: Receiver, delivery: Delivery) {
         const attempted = yield* attempt(receiver, delivery)
         yield* measure(metrics.deliveries, 1, { outcome: attempted._tag })
-        const isBack = attempted._tag === "Delivered" && failing.delete(receiver.name)
-        if (attempted._tag !== "Delivered") failing.add(receiver.name)
-        if (attempted._tag === "GivenUp") {
-          yield* Effect.logWarning("gave up a webhook: its receiver did not accept it in time").pipe(
-            Effect.annotateLogs({
-              receiver: receiver.name,
-              event: delivery.type,
-              settlement: delivery.settlement,
-              attempts: delivery.attempts,
-              lastAnswer: attempted.answer
-            })
-          )
-        }
-        if (attempted._tag === "Disabled") {
-          yield* Effect.logError(
-            "a webhook receiver answered 410 and is disabled: nothing is sent to it until " +
-              `\`tollkeeper webhooks enable ${receiver.name}\``
-          ).pipe(Effect.annotateLogs({ receiver: receiver.name, event: delivery.type }))
-        }
+        yield* reportEnd(receiver, delivery, attempted)
         yield* store.note(delivery, attempted)
-        if (isBack) yield* store.hurry(receiver.name)
+        return attempted._tag === "Delivered"
       })
 
+      /**
+       * Notes whether the receiver accepted any of a turn's messages. A single event that it never accepts is no
+       * outage, and keeps its backoff.
+       */
+      const noteReached = Effect.fnUntraced(function* ({ name }: Receiver, isReached: boolean) {
+        const now = yield* monotonicMillis
+        const since = failing.get(name)
+        if (!isReached) return void failing.set(name, since ?? now)
+        failing.delete(name)
+        if (since !== undefined && now - since >= outageMillisMin) yield* store.hurry(name)
+      })
+
+      const leaseMillis = config.timeoutMillis + leaseSlackMillis
       const turn = (receiver: Receiver) =>
         Effect.gen(function* () {
           while (true) {
             const limit = failing.has(receiver.name) ? 1 : concurrencyMax
-            const due = yield* store.lease(receiver.name, limit, config.timeoutMillis + leaseSlackMillis)
+            const due = yield* store.lease(receiver.name, limit, leaseMillis, receiver.principal)
             if (due.length === 0) return
-            yield* Effect.forEach(due, (delivery) => send(receiver, delivery), {
-              concurrency: concurrencyMax,
-              discard: true
+            const accepted = yield* Effect.forEach(due, (delivery) => send(receiver, delivery), {
+              concurrency: concurrencyMax
             })
+            yield* noteReached(receiver, accepted.includes(true))
             if (failing.has(receiver.name)) return
           }
         })
@@ -105,11 +105,32 @@ export class Sender extends Context.Service<
       )
       return Sender.of({
         wake: Effect.forEach(actors, ({ wake }) => wake, { discard: true }),
-        failing: () => [...failing]
+        failing: () => [...failing.keys()]
       })
     })
   )
 }
+
+/** Logs an attempt after which nothing of the event, or of its receiver, is sent. */
+const reportEnd = Effect.fnUntraced(function* (receiver: Receiver, delivery: Delivery, attempted: AttemptResult) {
+  if (attempted._tag === "GivenUp") {
+    yield* Effect.logWarning("gave up a webhook: its receiver did not accept it in time").pipe(
+      Effect.annotateLogs({
+        receiver: receiver.name,
+        event: delivery.type,
+        settlement: delivery.settlement,
+        attempts: delivery.attempts,
+        lastAnswer: attempted.answer
+      })
+    )
+  }
+  if (attempted._tag === "Disabled") {
+    yield* Effect.logError(
+      "a webhook receiver answered 410 and is disabled: nothing is sent to it until " +
+        `\`tollkeeper webhooks enable ${receiver.name}\``
+    ).pipe(Effect.annotateLogs({ receiver: receiver.name, event: delivery.type }))
+  }
+})
 
 /** The pause that an answer's `Retry-After` asks for, in milliseconds: seconds, or a date of HTTP; 0 for any other. */
 export const readRetryAfter = (header: string | undefined, nowMillis: number): number =>

@@ -1,25 +1,52 @@
 // Queues deliveries for each receiver, from the journal of facts, in the transaction that moves the cursor: exactly
 // once across crashes, each with the body that its message will have. A receiver gets events from its first start on,
-// including those of its facilitator's downtime.
-import { Effect, Option, Schema } from "effect"
+// including those of its facilitator's downtime. All replicas share the cursor, and their settings may differ, as
+// during a rolling change: each queues for the receivers of all.
+import { Duration, Effect, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { reconciler } from "../../kernel/actor/Actor.ts"
+import { Database } from "../../kernel/database/Database.ts"
 import { type Fact, Facts } from "../../kernel/facts/Facts.ts"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
 import { type SettlementRecord, Settlements } from "../../kernel/settlement/store/Settlements.ts"
-import { readSettlementFact } from "../../kernel/settlement/store/facts.ts"
+import { endedType, readSettlementFact } from "../../kernel/settlement/store/facts.ts"
 import { Extensions } from "../../kernel/payment/Extension.ts"
 import { eventExtensions } from "../../kernel/payment/settledExtensions.ts"
+import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { channelLostType } from "../batch-store/contract.ts"
 import { Config } from "./Config.ts"
-import { Deliveries } from "./Deliveries.ts"
+import { Deliveries, type NamedReceiver } from "./Deliveries.ts"
 import { encodeBody, encodeLost } from "./MessageWire.ts"
 import { Sender } from "./Sender.ts"
+
+/**
+ * Longest wait of a batch for hooks, which may wait for a remote key. Its transaction holds the cursor, and the whole
+ * embedded database, for which payments wait.
+ */
+const hooksMillisMax = 100
+/** Interval between renewals of this replica's receivers. */
+const announceEvery = "1 minute"
 
 const texts = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.String))
 
 /** The data of a fact about a channel with lost charges. */
 const lostOf = ({ data, type, version }: Fact) =>
   type === channelLostType && version === 1 ? texts(data) : Option.none()
+
+/** Announces this replica's receivers; returns those of all replicas. */
+const announceReceivers = Effect.gen(function* () {
+  const { receivers } = yield* Config
+  const deliveries = yield* Deliveries
+  const announce = deliveries.announce(receivers)
+  // Before this replica is ready, so that another one misses none of its events.
+  yield* Effect.catch(announce, (error) => Effect.logWarning("the webhook receivers are not announced yet", error))
+  yield* reconciler({ id: "webhooks-receivers", every: announceEvery, turn: announce })
+  const isShared = (yield* Database).kind === "server"
+  return Effect.map(isShared ? deliveries.announced : Effect.succeed([]), (announced): ReadonlyArray<NamedReceiver> => {
+    const all = [...receivers, ...announced]
+    return [...new Map(all.map(({ name, principal }) => [`${principal} ${name}`, { name, principal }])).values()]
+  })
+})
 
 export const queueEvents = Effect.gen(function* () {
   const { receivers } = yield* Config
@@ -34,7 +61,21 @@ export const queueEvents = Effect.gen(function* () {
   const extensions = yield* Extensions
   const [dialect] = (yield* WireVocabulary).dialects
 
-  const owedFor = Effect.fnUntraced(function* (fact: Fact, record: SettlementRecord | undefined) {
+  const known = yield* announceReceivers
+  /** None if the hooks take longer than the transaction may wait: then the first attempt makes the body. */
+  const addedSoon = Effect.fnUntraced(function* (type: string, record: SettlementRecord, endMillis: number) {
+    if (type !== endedType("settled") || extensions.settledHooks().length === 0) return Option.some({})
+    const left = endMillis - (yield* monotonicMillis)
+    return left <= 0
+      ? Option.none()
+      : yield* Effect.timeoutOption(eventExtensions(extensions, type, record), Duration.millis(left))
+  })
+
+  const owedFor = Effect.fnUntraced(function* (
+    fact: Fact,
+    record: SettlementRecord | undefined,
+    { endMillis, receivers }: { readonly receivers: ReadonlyArray<NamedReceiver>; readonly endMillis: number }
+  ) {
     const lost = lostOf(fact)
     const read = Option.getOrUndefined(readSettlementFact(fact))
     if (fact.principal === null || (Option.isNone(lost) && read === undefined)) return []
@@ -45,12 +86,17 @@ export const queueEvents = Effect.gen(function* () {
       ? encodeLost(fact, lost.value, dialect)
       : record === undefined
         ? null
-        : encodeBody(event, record, dialect, yield* eventExtensions(extensions, fact.type, record))
+        : Option.getOrNull(
+            Option.map(yield* addedSoon(fact.type, record, endMillis), (added) =>
+              encodeBody(event, record, dialect, added)
+            )
+          )
     return those.map(({ name }) => ({
       receiver: name,
       position: fact.position,
       type: fact.type,
       settlement: fact.subject,
+      principal: fact.principal,
       at: fact.at,
       body
     }))
@@ -63,7 +109,8 @@ export const queueEvents = Effect.gen(function* () {
       const ids = batch.filter((fact) => Option.isSome(readSettlementFact(fact))).map(({ subject }) => subject)
       const records = yield* settlements.byIds([...new Set(ids)])
       const recordOf = new Map(records.map((record) => [record.id, record]))
-      const owed = (yield* Effect.forEach(batch, (fact) => owedFor(fact, recordOf.get(fact.subject)))).flat()
+      const within = { receivers: yield* known, endMillis: (yield* monotonicMillis) + hooksMillisMax }
+      const owed = (yield* Effect.forEach(batch, (fact) => owedFor(fact, recordOf.get(fact.subject), within))).flat()
       if (owed.length === 0) return
       yield* deliveries.owe(owed)
       yield* sql.afterCommit(sender.wake)

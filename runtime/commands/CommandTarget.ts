@@ -32,6 +32,7 @@ import { loadProfile, type Profile } from "../profile.ts"
 import { databaseAt } from "../serve.ts"
 import { osUser } from "../askRunning.ts"
 import { instancesOf, isClaimed, StateRefused } from "../state.ts"
+import { visibleText } from "../visibleText.ts"
 import { keepAct } from "../../kernel/settlement/operators/keptActs.ts"
 
 export interface CommandTarget {
@@ -120,7 +121,7 @@ const plainOf = (_: string, value: unknown): unknown =>
 
 /** A command's answer: one JSON value, or lines for people. */
 export const answer = (json: boolean, value: unknown, lines: ReadonlyArray<string>): Effect.Effect<void> =>
-  Console.log(json ? JSON.stringify(value, plainOf) : lines.join("\n"))
+  Console.log(visibleText(json ? JSON.stringify(value, plainOf) : lines.join("\n")))
 
 /** No process has ever been started with this folder or database. */
 class NeverStarted extends Schema.TaggedError<NeverStarted>()("NeverStarted", { message: Schema.String }) {}

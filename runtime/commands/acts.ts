@@ -5,6 +5,7 @@ import { Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"
 import { readKeptActs } from "../../kernel/settlement/operators/keptActs.ts"
 import { type Act, makeAuditLog } from "../../kernel/settlement/operators/OperatorAuditLog.ts"
+import { visibleLine } from "../visibleText.ts"
 import { jsonFlag, kernelTables, placeFlags } from "./CommandTarget.ts"
 
 const pageMax = 500
@@ -23,7 +24,9 @@ const lineOf = ({ action, after, at, before, outcome, person, reason, subject, v
   ].join("  ")
 
 const print = (json: boolean, act: Shown) =>
-  Console.log(json ? JSON.stringify({ ...act, id: String(act.id), at: new Date(act.at).toISOString() }) : lineOf(act))
+  Console.log(
+    visibleLine(json ? JSON.stringify({ ...act, id: String(act.id), at: new Date(act.at).toISOString() }) : lineOf(act))
+  )
 
 export const acts = Command.make(
   "acts",

@@ -11,6 +11,7 @@ import { Network } from "../../kernel/config/Network.ts"
 import { administration as channels } from "../../plugins/x402-batch/plugin.ts"
 import * as NodeHttpCalls from "../platform/nodeHttpCalls.ts"
 import { auditLog } from "../auditLog.ts"
+import { visibleLine, visibleText } from "../visibleText.ts"
 import { jsonFlag, type CommandTarget, placeFlags, databaseStatus, tablesOf } from "./CommandTarget.ts"
 
 /** Ledger and database differ. */
@@ -124,8 +125,10 @@ export const audit = Command.make(
       examine({ rpc, withLog, logCopy, resume: Option.getOrUndefined(resume) }),
       books
     )
-    if (json) yield* Console.log(JSON.stringify(report))
-    else for (const { detail, rule, subject } of report.mismatches) yield* Console.log(`${rule}: ${subject} ${detail}`)
+    if (json) yield* Console.log(visibleText(JSON.stringify(report)))
+    else
+      for (const { detail, rule, subject } of report.mismatches)
+        yield* Console.log(visibleLine(`${rule}: ${subject} ${detail}`))
     const { batch, forgotten, logged, mismatches, open, settlements, transactions, unresolved } = report
     const states = `${open} open, ${unresolved} unresolved, ${forgotten} older than the ledger's history`
     const leaves =

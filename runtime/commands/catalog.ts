@@ -4,6 +4,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { Facts } from "../../kernel/facts/Facts.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { administration } from "../../plugins/catalog/plugin.ts"
+import { visibleText } from "../visibleText.ts"
 import { answer, byPerson, jsonFlag, noted, placeFlags, tablesOf, whyFlag } from "./CommandTarget.ts"
 
 const flags = {
@@ -48,7 +49,7 @@ const observations = Command.make(
     const explained = yield* Effect.gen(function* () {
       return yield* administration.explainListing({ url, limit: 50, offset: 0 }, yield* Crypto)
     }).pipe(Effect.provide(tablesOf(place, "catalog")))
-    yield* Console.log(JSON.stringify(explained, null, 2))
+    yield* Console.log(visibleText(JSON.stringify(explained, null, 2)))
   })
 ).pipe(Command.withDescription("Why a URL is or is not listed: observations, decisions and the state of its listings"))
 

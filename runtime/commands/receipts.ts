@@ -7,6 +7,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
 import type { StatementReport, VerifyOptions } from "../verifyReceipt.ts"
+import { visibleText } from "../visibleText.ts"
 import { answer, jsonFlag, noted, placeFlags, tablesOf, reasonFlag } from "./CommandTarget.ts"
 
 /** A check failed; the message contains the reason. */
@@ -110,7 +111,9 @@ const fetched = Command.make(
   Effect.fn(function* ({ places, secretFile, url }) {
     const { fetchReceipts } = yield* Effect.promise(() => import("../fetchReceipts.ts"))
     const lines = fetchReceipts({ places, url, secretFile: Option.getOrUndefined(secretFile) })
-    yield* Stream.runForEach(Stream.fromAsyncIterable(lines, refused("not fetched")), (line) => Console.log(line))
+    yield* Stream.runForEach(Stream.fromAsyncIterable(lines, refused("not fetched")), (line) =>
+      Console.log(visibleText(line))
+    )
   })
 ).pipe(Command.withDescription("Print receipts with new proofs, a line each, for an API key, payer or payee"))
 

@@ -22,6 +22,7 @@ import {
   tablesOf
 } from "./CommandTarget.ts"
 import { listableStates } from "../operatorWords.ts"
+import { visibleLine } from "../visibleText.ts"
 
 const movesAt = (place: CommandTarget) =>
   OperatorActions.layer.pipe(
@@ -124,14 +125,16 @@ const listRefusals = Effect.fnUntraced(function* ({ json, payer, reason, since }
       `last ${group.last_at.toISOString()}`
     ].join("  "),
     ...group.samples.map((sample) =>
-      [
-        `    ${sample.at}`,
-        ...(sample.payer === null ? [] : [`payer ${sample.payer}`]),
-        ...(sample.amount === null ? [] : [`${sample.amount} of ${sample.asset}`]),
-        ...(sample.resource_url === null ? [] : [JSON.stringify(sample.resource_url)]),
-        ...(sample.transaction_hash === null ? [] : [sample.transaction_hash]),
-        sample.message
-      ].join("  ")
+      visibleLine(
+        [
+          `    ${sample.at}`,
+          ...(sample.payer === null ? [] : [`payer ${sample.payer}`]),
+          ...(sample.amount === null ? [] : [`${sample.amount} of ${sample.asset}`]),
+          ...(sample.resource_url === null ? [] : [JSON.stringify(sample.resource_url)]),
+          ...(sample.transaction_hash === null ? [] : [sample.transaction_hash]),
+          sample.message
+        ].join("  ")
+      )
     )
   ])
   const count = `${total} payment${total === 1n ? "" : "s"} refused, ${groups.length} by reason and key`

@@ -5,6 +5,7 @@
 import { Duration, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
+import { storableJson } from "../../../kernel/database/storableJson.ts"
 import { Extensions, type RefusedPayment } from "../../../kernel/payment/Extension.ts"
 import { oldBefore, trustedClock } from "../../../kernel/time/trustedTime.ts"
 import { dayOf } from "./contributions.ts"
@@ -62,7 +63,7 @@ const write = (sql: SqlClient.SqlClient, rows: ReadonlyArray<RefusalCount>) =>
   sql`insert into analytics_refusals as t
     (day, operation, reason, principal, refused, first_at, last_at, samples)
     select day, operation, reason, principal, refused, first_at, last_at, samples
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (day date, operation text, reason text,
+    from jsonb_to_recordset(${storableJson(rows)}::jsonb) as r (day date, operation text, reason text,
       principal text, refused bigint, first_at timestamptz, last_at timestamptz, samples jsonb)
     order by day, operation, reason, principal
     on conflict (day, operation, reason, principal) do update set refused = t.refused + excluded.refused,

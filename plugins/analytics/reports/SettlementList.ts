@@ -12,6 +12,10 @@ import { Spelling } from "./Spelling.ts"
 
 export type Sort = "newest" | "oldest" | "largest" | "smallest"
 
+/** A cursor of amounts has larger keys than times have. */
+export const isCursorOf = (sort: Sort, cursor: string): boolean =>
+  !orders[sort].isTime || /^-?[0-9]{1,17}_/.test(cursor)
+
 /** The filter of a list; absent members do not filter. */
 export interface ListFilter {
   readonly status?: string | undefined

@@ -2,7 +2,7 @@
 // means 30 (S134, S135, S154, S329). Pure.
 import { Option, Schema } from "effect"
 import { readNetwork } from "../../../kernel/Dialect.ts"
-import { type Form, inForm, parameter, type QueryReader } from "../../../kernel/http/readQuery.ts"
+import { type Form, inForm, isTime, parameter, type QueryReader } from "../../../kernel/http/readQuery.ts"
 import { whole } from "../../../kernel/http/wireSchema.ts"
 import type { AnalyticsValues } from "../Config.ts"
 
@@ -43,17 +43,21 @@ export const forms = {
   units: { pattern: /^(?:0|[1-9][0-9]{0,38})$/u, expected: "atomic units, a whole number of at most 39 digits" },
   time: {
     pattern: /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?Z)?$/u,
-    expected: "a UTC time such as 2026-01-31 or 2026-01-31T10:00:00Z"
+    expected: "a UTC time such as 2026-01-31 or 2026-01-31T10:00:00Z",
+    isValid: isTime
   },
   sort: { pattern: /^(?:newest|oldest|largest|smallest)$/u, expected: "newest, oldest, largest or smallest" },
-  cursor: { pattern: /^-?[0-9]{1,39}_[0-9a-f-]{36}$/u, expected: "the cursor of a page" },
+  cursor: {
+    pattern: /^-?[0-9]{1,39}_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/u,
+    expected: "the cursor of a page"
+  },
   place: {
-    pattern: /^[0-9]{1,60}_[0-9]{1,19}_(?:[GC][A-Z2-7]{4,55}|M[A-Z2-7]{68}|p_[0-9a-f]{24})$/u,
+    pattern: /^[0-9]{1,60}_[0-9]{1,18}_(?:[GC][A-Z2-7]{4,55}|M[A-Z2-7]{68}|p_[0-9a-f]{24})$/u,
     expected: "the cursor of a page"
   },
   group: {
     // Reasons contain underscores and no colon; a principal may contain both.
-    pattern: /^([0-9]{1,19}):(verify|settle):([a-z0-9_]{1,80}):([A-Za-z0-9.:_/-]{1,140})$/u,
+    pattern: /^([0-9]{1,18}):(verify|settle):([a-z0-9_]{1,80}):([A-Za-z0-9.:_/-]{1,140})$/u,
     expected: "the cursor of a page"
   },
   operation: { pattern: /^(?:verify|settle)$/u, expected: "verify or settle" },

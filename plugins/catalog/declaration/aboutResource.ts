@@ -2,7 +2,7 @@
 // separately. An unusable one is left out and the rest is listed (soft drop), by the rules of the official helpers.
 // Pure.
 import { isLocalName } from "../../../kernel/http/localNames.ts"
-import { parseAddress } from "../../../kernel/http/addresses.ts"
+import { parseAddress } from "../../../kernel/config/addressRange.ts"
 import { cleanLine, cleanString } from "./cleanText.ts"
 import type { Description } from "./Declaration.ts"
 

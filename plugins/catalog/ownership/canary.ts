@@ -3,7 +3,8 @@
 // apart, and no outage that began after an answer counts as both. Without an answer, a failed request proves nothing
 // about its origin: this machine's network or its resolver may have failed. Local hosts do not need a canary.
 import { Effect } from "effect"
-import { isPublicAddress, parseAddress } from "../../../kernel/http/addresses.ts"
+import { isPublicAddress } from "../../../kernel/http/addresses.ts"
+import { parseAddress } from "../../../kernel/config/addressRange.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
 import { isLocalName } from "../../../kernel/http/localNames.ts"

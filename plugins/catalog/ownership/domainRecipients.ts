@@ -2,7 +2,7 @@
 // are ignored. They are requested only on a request for a look at the origin. They prove recipients, never words,
 // prices or URLs.
 import { Effect } from "effect"
-import { parseAddress } from "../../../kernel/http/addresses.ts"
+import { parseAddress } from "../../../kernel/config/addressRange.ts"
 import { isLocalName } from "../../../kernel/http/localNames.ts"
 import { Outbound } from "../../../kernel/platform/Outbound.ts"
 import { recipients } from "./OriginWire.ts"

@@ -2,6 +2,7 @@
 // observations. A settled payment counts once, by its transaction, whichever replica saw it.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
+import { storableJson } from "../../../kernel/database/storableJson.ts"
 import type { Facts } from "../../../kernel/facts/Facts.ts"
 import { type Sold as SoldData, soldFact } from "../contract.ts"
 import type { Batch, Observed, Sold, Touch } from "./SightingsBatch.ts"
@@ -264,7 +265,7 @@ const storeObservations = (sql: SqlClient.SqlClient, batch: ReadonlyMap<string, 
     fresh: boolean
   }>`insert into catalog_observations (digest, resource_key, resource_id, url, type, tool_name, pay_to, stage,
       decision, reason, detail, first_at, last_at, times, lag_ms)
-    select * from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as t(digest text, resource_key text,
+    select * from jsonb_to_recordset(${storableJson(given)}::jsonb) as t(digest text, resource_key text,
       resource_id bigint, url text, type text, tool_name text, pay_to text, stage text, decision text, reason text,
       detail text, first_at timestamptz, last_at timestamptz, times bigint, lag_ms integer) order by digest
     on conflict (digest) do update set times = catalog_observations.times + excluded.times,

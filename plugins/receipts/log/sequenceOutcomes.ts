@@ -84,17 +84,22 @@ const leafOf = (crypto: Hashing, ending: Ending, receipt: Receipt | undefined): 
   }
 }
 
-export const sequenceOutcomes = Effect.gen(function* () {
-  const facts = yield* Facts
+/** Reads the outcomes in facts, and makes their receipts. */
+const makeEndings = Effect.gen(function* () {
   const settlements = yield* Settlements
-  const crypto = yield* Crypto
-  const epochs = yield* Epochs
   const receipts = yield* Receipts
-  const checkpoints = yield* Checkpoints
-  const sql = yield* SqlClient.SqlClient
 
-  /** The stored receipts of a batch's settled payments, by settlement. */
-  const receiptsOf = Effect.fnUntraced(function* (endings: ReadonlyArray<Ending>) {
+  /** The outcomes in facts, with their settlements' records. */
+  const endingsIn = Effect.fnUntraced(function* (batch: ReadonlyArray<Fact>) {
+    const endings = batch.flatMap((fact) => endingOf(fact) ?? [])
+    if (endings.length === 0) return []
+    const records = yield* settlements.byIds([...new Set(endings.map(({ fact }) => fact.id))])
+    const byId = new Map(records.map((record) => [record.id, record]))
+    return endings.map((ending): Ending => ({ ...ending, record: byId.get(ending.fact.id) }))
+  })
+
+  /** The receipts of a batch's settled payments; made before its transaction, which then finds each in the cache. */
+  const makeReceipts = Effect.fnUntraced(function* (endings: ReadonlyArray<Ending>) {
     const signed = yield* Effect.forEach(
       endings,
       Effect.fnUntraced(function* ({ fact, record }) {
@@ -105,7 +110,24 @@ export const sequenceOutcomes = Effect.gen(function* () {
       }),
       { concurrency: signingMax }
     )
-    const made = signed.flat()
+    return signed.flat()
+  })
+
+  return { endingsIn, makeReceipts }
+})
+
+export const sequenceOutcomes = Effect.gen(function* () {
+  const facts = yield* Facts
+  const { endingsIn, makeReceipts } = yield* makeEndings
+  const crypto = yield* Crypto
+  const epochs = yield* Epochs
+  const receipts = yield* Receipts
+  const checkpoints = yield* Checkpoints
+  const sql = yield* SqlClient.SqlClient
+
+  /** The stored receipts, by settlement. */
+  const storeReceipts = Effect.fnUntraced(function* (endings: ReadonlyArray<Ending>) {
+    const made = yield* makeReceipts(endings)
     const stored = yield* receipts.store(made)
     return new Map(made.map(({ id }, at) => [id, stored[at]]))
   })
@@ -130,13 +152,11 @@ export const sequenceOutcomes = Effect.gen(function* () {
     consumer: "receipts",
     batchMax,
     gather,
+    prepare: (batch) => Effect.asVoid(Effect.flatMap(endingsIn(batch), makeReceipts)),
     handle: Effect.fnUntraced(function* (batch) {
-      const endings = batch.flatMap((fact) => endingOf(fact) ?? [])
-      if (endings.length === 0) return
-      const records = yield* settlements.byIds([...new Set(endings.map(({ fact }) => fact.id))])
-      const byId = new Map(records.map((record) => [record.id, record]))
-      const whole = endings.map((ending): Ending => ({ ...ending, record: byId.get(ending.fact.id) }))
-      const stored = yield* receiptsOf(whole)
+      const whole = yield* endingsIn(batch)
+      if (whole.length === 0) return
+      const stored = yield* storeReceipts(whole)
       yield* storeChannels(whole)
       yield* epochs.append(
         whole.map((ending) =>

@@ -67,6 +67,23 @@ it.effect("an origin is as a browser sends it, or is refused at the start", () =
   })
 )
 
+it.effect("a proxy that is neither address nor range is refused at start", () =>
+  Effect.gen(function* () {
+    const proxies = Setting.section("sample", "For this test.", { proxies: Setting.ranges({ doc: "Proxies." }) })
+    const given = (...list: ReadonlyArray<string>) => read(proxies, { sample: { proxies: list } })
+    const right = ["127.0.0.1", "::1", "10.0.0.0/8", "0.0.0.0/0", "2001:db8::/32"]
+    expect(yield* given(...right)).toEqual({ proxies: right })
+    for (const wrong of ["10.0.0.0/", "10.0.0.0/33", "proxy", "10.0.0.1:80", "10.0.0.0 /8", ""]) {
+      const { message, path } = yield* Effect.flip(given("127.0.0.1", wrong))
+      expect([wrong, path, message]).toEqual([
+        wrong,
+        "sample.proxies[1]",
+        expect.stringMatching(/^expected an IP address, or a range such as 10\.0\.0\.0\/8/)
+      ])
+    }
+  })
+)
+
 it.effect("reports every issue of a section, with suggestions for nested network keys", () =>
   Effect.gen(function* () {
     const { message, path } = yield* Effect.flip(

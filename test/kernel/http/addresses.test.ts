@@ -1,7 +1,8 @@
 // Addresses of callers: both families, every way of writing one, ranges, and the name under which a caller is
 // accounted.
 import { describe, expect, it } from "vitest"
-import { inRange, isInstanceAddress, parseAddress, principalOf } from "../../../kernel/http/addresses.ts"
+import { isInstanceAddress, principalOf } from "../../../kernel/http/addresses.ts"
+import { inRange, isRange, parseAddress } from "../../../kernel/config/addressRange.ts"
 
 describe("parseAddress", () => {
   it("parses IPv4 and IPv6, and IPv4-mapped IPv6 as IPv4", () => {
@@ -52,8 +53,11 @@ describe("inRange", () => {
   })
 
   it("an invalid range contains no address", () => {
-    for (const range of ["", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/x", "ten/8"])
-      expect([range, inRange("10.0.0.1", range)]).toEqual([range, false])
+    for (const range of [
+      ...["", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/x", "ten/8", "10.0.0.0/", "10.0.0.0/ ", "10.0.0.0/0x8"],
+      ...["10.0.0.0/8.0", "10.0.0.0/1e1", "10.0.0.0/08", "10.0.0.0/8/8", "/0"]
+    ])
+      expect([range, inRange("10.0.0.1", range), isRange(range)]).toEqual([range, false, false])
     expect(inRange("unknown", "0.0.0.0/0")).toBe(false)
   })
 })

@@ -24,6 +24,35 @@ const run = Effect.fnUntraced(function* (world: Facilitator, ...words: ReadonlyA
 })
 
 it.live(
+  "strange text of a refused payment is counted and printed inert",
+  () =>
+    Effect.gen(function* () {
+      const world = yield* startFacilitator({ environment: { FACILITATOR_API_KEYS: `shop:${key}` } })
+      const payer = yield* world.account(5_000n)
+      const payTo = (yield* world.account(0n)).publicKey()
+      const strange = (asset: string) =>
+        Effect.flatMap(
+          world.payment({ payer, payTo, amount: 10_000n, resourceUrl: `https://shop.example/${asset}` }),
+          ({ body }) =>
+            world.verify({ ...body, paymentRequirements: { ...body.paymentRequirements, asset } }, authorization)
+        )
+      // Cut to 300 characters, it ends with half a pair.
+      expect((yield* strange(`${"a".repeat(299)}\u{1f600}`)).json).toMatchObject({ isValid: false })
+      const refused = (yield* strange("C\n\u001b]52;c;cm0gLXJmIH4=\u0007")).json
+      expect(refused).toMatchObject({ isValid: false })
+      const list = Effect.map(
+        world.ask("/analytics/v1/refusals", { headers: authorization }),
+        ({ json }) => json.items as ReadonlyArray<{ readonly refused: string }>
+      )
+      yield* eventually(list, (items) => items.reduce((sum, one) => sum + Number(one.refused), 0) === 2)
+      const lines = yield* run(world, "list", "--which", "refused")
+      expect(lines).toContain(String.raw`10000 of C\n\u001b]52;c;cm0gLXJmIH4=\u0007`)
+      expect(lines).not.toMatch(/[^\n\P{Cc}]/u)
+    }).pipe(Effect.scoped),
+  240_000
+)
+
+it.live(
   "refused payments are counted by reason and key, with samples that hold no secret",
   () =>
     Effect.gen(function* () {

@@ -143,6 +143,33 @@ describeDatabases(
           })
         )
       )
+
+      it.effect(
+        "text that no database stores fails no other sale of its batch",
+        timed(
+          Effect.gen(function* () {
+            const { declare, now, sightings, sql } = yield* openStore()
+            const { resourceId } = yield* declare()
+            const at = yield* now
+            yield* sightings.touch(resourceId!, at, { transaction: "t", payer: "GPAYER", payTo: "GOWNER", amount: "5" })
+            yield* sightings.observe({
+              ...{ resourceKey: undefined, resourceId: undefined, url: "https://shop.example.com", type: "mcp" },
+              ...{
+                payTo: "GOWNER",
+                payer: "GPAYER",
+                stage: "verified",
+                decision: "rejected",
+                reason: "schema_invalid"
+              },
+              ...{ toolName: `t${"\u{1f600}"}`.slice(0, 2), detail: "info/a\u0000b: type", at, lagMillis: 0 }
+            } as const)
+            yield* sightings.flush
+            const [row] = yield* sql<{ settled: bigint; detail: string; tool_name: string }>`select settled,
+              detail, tool_name from catalog_activity, catalog_observations`
+            expect(row).toMatchObject({ settled: 1n, detail: "info/a\ufffdb: type", tool_name: "t\ufffd" })
+          })
+        )
+      )
     })
   },
   ["kernel", "catalog"]

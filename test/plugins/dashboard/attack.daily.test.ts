@@ -65,6 +65,37 @@ describe.each(databaseKinds)("requests of the pages on %s", (database) => {
   )
 })
 
+describe("a list's parameters", () => {
+  it.live(
+    "malformed parameters are refused before the database reads them",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ environment, set, channels: 1 })
+        const uuid = "0".repeat(8) + "-0000".repeat(3) + "-" + "0".repeat(12)
+        const refused = [
+          ...["2026-02-30", "2026-13-01", "0000-01-01", "2026-01-31T25:00Z"].flatMap((time) =>
+            ["settlements?from", "settlements?to", "refusals?from", "refusals?to", "pulse?to"].map(
+              (path) => `${path}=${time}`
+            )
+          ),
+          `settlements?cursor=1_${"-".repeat(36)}`,
+          `settlements?cursor=${"9".repeat(19)}_${uuid}`,
+          `sellers?cursor=1_${"9".repeat(19)}_G${"A".repeat(55)}`,
+          `refusals?cursor=${"9".repeat(19)}:verify:a:key:shop`
+        ]
+        const statuses = yield* Effect.forEach(refused, (path) =>
+          Effect.map(facilitator.ask(`/analytics/v1/${path}`, { headers: bearer(ops) }), ({ status }) => [path, status])
+        )
+        expect(statuses).toEqual(refused.map((path) => [path, 400]))
+        const large = `settlements?sort=largest&asset=C&cursor=${"9".repeat(39)}_${uuid}`
+        expect((yield* facilitator.ask(`/analytics/v1/${large}`, { headers: bearer(ops) })).status).toBe(200)
+        const life = yield* facilitator.ask(`/dashboard/v1/settlements/${"-".repeat(36)}`, { headers: bearer(ops) })
+        expect(life.status).toBe(404)
+      }).pipe(Effect.scoped),
+    240_000
+  )
+})
+
 describe("a stream of settlements", () => {
   it.live(
     "a settlement stream refuses an invalid position, by header and by query",
@@ -87,6 +118,28 @@ describe("a stream of settlements", () => {
 })
 
 describe("a session", () => {
+  it.live(
+    "wrong keys of an address delay no sign-in with a listed key",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ environment, set, channels: 1 })
+        const signIn = (key: string) =>
+          Effect.map(
+            facilitator.ask("/dashboard/session", {
+              method: "POST",
+              headers: { "content-type": "application/json", "x-tollkeeper-page": "1" },
+              body: JSON.stringify({ key })
+            }),
+            ({ status }) => status
+          )
+        const guesses = Array.from({ length: 12 }, (_, at) => signIn(`a-wrong-secret-${at}`))
+        const answered = yield* Effect.all(guesses, { concurrency: "unbounded" })
+        expect(new Set(answered)).toEqual(new Set([401, 429]))
+        expect(yield* Effect.all([signIn(ops), signIn("a-wrong-secret-0"), signIn(shop)])).toEqual([200, 429, 200])
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
   it.live(
     "a session keeps its role and key, whatever its cookie says",
     () =>

@@ -292,6 +292,40 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
   )
 
   it.live(
+    "a silent remote key holds no transaction that payments wait for",
+    () =>
+      Effect.gen(function* () {
+        const [ledger, signers] = [yield* startLedger, yield* startSigners]
+        const facilitator = yield* startFacilitator({
+          ledgerUrl: ledger.ledgerUrl,
+          database: kind,
+          environment: {
+            ...signerEnvironment,
+            SPONSOR_SECRET: Keypair.random().secret(),
+            RECEIPTS_LOG_SECRET: Keypair.random().secret()
+          },
+          set: [...signing, `receipts.signer=${JSON.stringify(settingsOf("vault-transit", signers.url))}`]
+        })
+        const first = yield* pay(facilitator, ledger)
+        yield* proven(facilitator, first)
+        signers.setFault("silent")
+        let longest = 0
+        yield* Effect.gen(function* () {
+          const begun = performance.now()
+          yield* facilitator.sql`select 1`
+          longest = Math.max(longest, performance.now() - begun)
+          yield* Effect.sleep("50 millis")
+        }).pipe(Effect.forever, Effect.forkScoped)
+        for (let times = 0; times < 3; times++) yield* pay(facilitator, ledger)
+        // A turn has begun, and waited for the signer as long as it does.
+        yield* Effect.sleep("4 seconds")
+        expect(longest).toBeLessThan(1_500)
+        signers.setFault(undefined)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>,
+    240_000
+  )
+
+  it.live(
     "the sponsor's own key signs no receipts",
     () =>
       Effect.gen(function* () {

@@ -3,11 +3,10 @@
 import { runOperatorCommand } from "../../../runtime/operators.ts"
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect } from "effect"
 import { createHmac } from "node:crypto"
 import { describe } from "vitest"
-import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
-import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
+import { databaseKinds } from "../../support/databases.ts"
 import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { eventually } from "../../support/eventually.ts"
 import { freePort } from "../../support/freePort.ts"
@@ -18,16 +17,7 @@ import { Deliveries } from "../../../plugins/webhooks/Deliveries.ts"
 import { administration } from "../../../plugins/webhooks/plugin.ts"
 import { readRetryAfter } from "../../../plugins/webhooks/Sender.ts"
 import { startReceiver } from "./receiver.ts"
-import { environment, key, otherKey, paying, quick, receivers, secret, start } from "./shop.ts"
-
-/** A database that outlives facilitators. */
-const lasting = (kind: DatabaseKind) =>
-  Effect.gen(function* () {
-    const opened = yield* Context.get(yield* Layer.build(sourceLayer(kind)), DatabaseSource).open
-    return Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
-  })
-
-const startLedger = startFacilitator({ closeMillis: 500, channels: 1, set: ["plugins=[ledger-local,x402-exact]"] })
+import { environment, key, lasting, otherKey, paying, quick, receivers, secret, start, startLedger } from "./shop.ts"
 
 describe.each(databaseKinds)("webhooks on %s", (kind) => {
   it.live(

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { parse } from "yaml"
-import { inRange } from "../../../kernel/http/addresses.ts"
+import { inRange } from "../../../kernel/config/addressRange.ts"
 
 interface Rule {
   readonly to?: ReadonlyArray<{ readonly ipBlock: { readonly cidr: string; readonly except?: ReadonlyArray<string> } }>
