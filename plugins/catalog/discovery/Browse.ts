@@ -8,7 +8,16 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { Config } from "../Config.ts"
 import { Catalog, type Filters, isFiltered } from "../contract.ts"
 import { type Behind, conditionOf, following, isPlannedByValue } from "./conditions.ts"
-import { type Body, bodyColumns, bodyColumnsWithin, bodyFrom, type BodyRow, toBody, withinPage } from "./batchBodies.ts"
+import {
+  type Body,
+  bodyColumns,
+  bodyColumnsWithin,
+  bodyFrom,
+  type BodyRow,
+  toBody,
+  wholeMax,
+  withinPage
+} from "./batchBodies.ts"
 import { batchPages } from "./batchPages.ts"
 import { fingerprintOf } from "./filters.ts"
 import { decodeBrowsePosition, encodeBrowsePosition, type BrowsePosition, positionAfter } from "./BrowsePosition.ts"
@@ -34,21 +43,20 @@ interface Span {
   readonly skip: number
 }
 
-/**
- * Pages of at most this many rows have a prepared statement. The limit is part of its text, because a plan for any
- * limit is bad for a small one. Pages without filters share it (`batchPages.ts`).
- */
-const preparedMax = 101
-
 interface Row extends Body {
   /** It had evidence when the first page was made. */
   readonly hasEvidence: boolean
 }
 
-/** Selects rows through the indexes only, and reads documents only for the rows on the page. */
+/**
+ * Selects rows through the indexes only, and reads documents only for the rows on the page. A page of at most
+ * `preparedMax` rows has a prepared statement. The limit is part of its text, because a plan for any limit is bad for a
+ * small one. Pages without filters share it (`batchPages.ts`).
+ */
 const makeRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const config = yield* Config
+  const preparedMax = wholeMax(config)
   const { bodies } = yield* Catalog
   const pages = yield* batchPages
   const [columns, columnsWithin, from] = [bodyColumns, bodyColumnsWithin, bodyFrom].map((text) => sql.literal(text))
