@@ -26,8 +26,10 @@ interface RefusalCount {
   samples: ReadonlyArray<RefusalSample>
 }
 
-const textOf = (text: Option.Option<string>): string | null =>
-  Option.getOrNull(Option.map(text, (value) => value.slice(0, textMax)))
+/** The beginning of a text that jsonb accepts: without NUL and without half a surrogate pair. */
+const beginningOf = (text: string): string => text.slice(0, textMax).replaceAll("\0", "").toWellFormed()
+
+const textOf = (text: Option.Option<string>): string | null => Option.getOrNull(Option.map(text, beginningOf))
 
 /** The data that an operator needs to find the payment again. */
 const sampleOf = (at: string, { message, payer, payment, transaction }: RefusedPayment): RefusalSample => {
@@ -36,7 +38,7 @@ const sampleOf = (at: string, { message, payer, payment, transaction }: RefusedP
     textOf(Option.map(terms, (one) => one[name]))
   return {
     at,
-    message: message.slice(0, textMax),
+    message: beginningOf(message),
     payer: textOf(payer),
     pay_to: member("payTo"),
     network: member("network"),
