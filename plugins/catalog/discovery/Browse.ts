@@ -49,14 +49,16 @@ interface Row extends Body {
 }
 
 /**
- * Selects rows through the indexes only, and reads documents only for the rows on the page. A page of at most
- * `preparedMax` rows has a prepared statement. The limit is part of its text, because a plan for any limit is bad for a
- * small one. Pages without filters share it (`batchPages.ts`).
+ * Pages of at most this many rows have a prepared statement. The limit is part of its text, because a plan for any
+ * limit is bad for a small one. Small pages without filters share it (`batchPages.ts`).
  */
+const preparedMax = 101
+
+/** Selects rows through the indexes only, and reads documents only for the rows on the page. */
 const makeRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const config = yield* Config
-  const preparedMax = wholeMax(config)
+  const whole = wholeMax(config)
   const { bodies } = yield* Catalog
   const pages = yield* batchPages
   const [columns, columnsWithin, from] = [bodyColumns, bodyColumnsWithin, bodyFrom].map((text) => sql.literal(text))
@@ -84,16 +86,15 @@ const makeRows = Effect.gen(function* () {
     const reported = Effect.map((all: ReadonlyArray<Body>): ReadonlyArray<Row> =>
       all.map((body) => ({ ...body, hasEvidence }))
     )
-    if (skip === 0 && count <= preparedMax && !isFiltered(filters))
-      return reported(pages({ hasEvidence, place, count }))
+    if (skip === 0 && count <= whole && !isFiltered(filters)) return reported(pages({ hasEvidence, place, count }))
     const ofPage = following(sql, config, hasEvidence, behind(place), filters)
     const end = sql`order by r.id desc limit ${sql.literal(String(count))} offset ${sql.literal(String(skip))}`
     const page =
-      count <= preparedMax
+      count <= whole
         ? sql`select r.id from catalog_resources r where ${ofPage} ${end}`
         : sql`select id, sum(bytes) over (order by id desc) - bytes as before from (
             select r.id, octet_length(r.document) as bytes from catalog_resources r where ${ofPage} ${end}) sized`
-    const rows = sql<BodyRow>`select ${count <= preparedMax ? columns : columnsWithin} from ${from}
+    const rows = sql<BodyRow>`select ${count <= whole ? columns : columnsWithin} from ${from}
       join (${page}) page on page.id = r.id order by r.id desc`
     const isPrepared = skip === 0 && count <= preparedMax && !isPlannedByValue(filters)
     return reported(Effect.map(isPrepared ? rows : rows.unprepared, (all) => all.map(toBody)))
