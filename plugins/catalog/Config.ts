@@ -122,6 +122,13 @@ export interface CatalogValues
   readonly cursorSecret: Option.Option<Redacted.Redacted>
 }
 
+/**
+ * Maximum bytes of a listing's stored public body, of all its operations together: the routes declare their costs for
+ * it. The largest declaration has its example twice in it.
+ */
+export const documentBytesMax = ({ metadataBytesMax }: Pick<CatalogValues, "metadataBytesMax">): number =>
+  Math.floor((23 * metadataBytesMax) / 16)
+
 /** Settled payments below this amount do not count for rank, in atomic units. */
 export const dustBelow = 100
 

@@ -79,11 +79,13 @@ const compoundsMax = 2
 const pieceMin = 4
 
 /** `wettervorhersage` as `wett` and `ervorhersage`, `wette` and `rvorhersage` and so on. */
-const pairsOf = (word: string): ReadonlyArray<readonly [string, string]> =>
-  Array.from({ length: word.length - 2 * pieceMin + 1 }, (_, at) => [
-    word.slice(0, at + pieceMin),
-    word.slice(at + pieceMin)
+const pairsOf = (word: string): ReadonlyArray<readonly [string, string]> => {
+  const letters = [...word]
+  return Array.from({ length: Math.max(0, letters.length - 2 * pieceMin + 1) }, (_, at) => [
+    letters.slice(0, at + pieceMin).join(""),
+    letters.slice(at + pieceMin).join("")
   ])
+}
 
 /** Weight of adjacent words, as a share of the rarer word's weight. */
 const phraseShare = 0.15

@@ -2,13 +2,13 @@
 // changed, after five minutes with any change, and immediately while there are few. A ranking does not need the exact
 // numbers. One replica counts; a concurrent one finds nothing due. The other languages of listings are counted too, by
 // the marks of their lexemes (`languages.ts`).
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
 import { Lane } from "../../kernel/database/Connections.ts"
 import { languageMark } from "./languages.ts"
 
-const refreshAfterMillis = 300_000
+const refreshAfterSeconds = 300
 /** Up to this many documents counting takes milliseconds. */
 const countedAlways = 2_000
 /**
@@ -16,11 +16,12 @@ const countedAlways = 2_000
  */
 const spokenMax = 6
 
+/** By the database's clock, the same for all replicas. A refresh in its future means that it was set back. */
 const isDue = Effect.fnUntraced(function* (language: string) {
   const sql = yield* SqlClient.SqlClient
-  const since = new Date((yield* Clock.currentTimeMillis) - refreshAfterMillis)
   const [row] = yield* sql<{ due: boolean }>`select changed > 0 and (changed * 5 >= documents
-      or documents < ${countedAlways} or refreshed_at < ${since}) as due
+      or documents < ${countedAlways} or refreshed_at > clock_timestamp()
+      or refreshed_at < clock_timestamp() - ${refreshAfterSeconds} * interval '1 second') as due
     from search_lexical_state where language = ${language}`
   return row?.due ?? false
 })
@@ -72,14 +73,13 @@ const countLexemes = Effect.fnUntraced(function* (language: string, drawn: State
 
 const count = Effect.fnUntraced(function* (language: string, evidence: EvidenceConditions | undefined) {
   const sql = yield* SqlClient.SqlClient
-  const now = new Date(yield* Clock.currentTimeMillis)
   yield* sql`select 1 from search_lexical_state where language = ${language} for update`
   if (!(yield* isDue(language))) return false
   // Counting reads every document once: it may take long, and searches continue during it.
   yield* sql`set local statement_timeout = '10min'`.unprepared
   const { drawn, isProven } = yield* drawnOf(language, evidence)
   yield* countLexemes(language, drawn)
-  yield* sql`update search_lexical_state set changed = 0, refreshed_at = ${now}, documents = d.count,
+  yield* sql`update search_lexical_state set changed = 0, refreshed_at = clock_timestamp(), documents = d.count,
       origins = (select count(*)::int from (${drawn}) one), proven = ${isProven},
       average_lexemes = d.average, spoken = (select coalesce(string_agg(tag, ',' order by most desc, tag), '') from (
         select split_part(lexeme, ${languageMark}, 2) as tag, max(documents) as most from search_lexical_terms

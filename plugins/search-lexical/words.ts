@@ -54,7 +54,8 @@ const keep = (word: string): boolean => word.length <= wordLengthMax && /[\p{L}\
 
 /** Splits a text into lower-case words. Text that is too long is cut at `charactersMax`. */
 export const wordsOf = (text: string, charactersMax = 8_192): Words => {
-  const normal = withoutMarks(text.slice(0, charactersMax).normalize("NFKC"))
+  // One character may stand for eighteen, such as a ligature of a phrase.
+  const normal = withoutMarks(text.slice(0, charactersMax).normalize("NFKC").slice(0, charactersMax))
   const joined = [
     ...[...normal.matchAll(hyphenated), ...normal.matchAll(camelCased)].map(([, a, b]) => `${a}${b}`.toLowerCase()),
     ...[...normal.matchAll(mixed)].map(([word]) => word.toLowerCase())
@@ -63,7 +64,7 @@ export const wordsOf = (text: string, charactersMax = 8_192): Words => {
     .replace(unspaced, inPairs)
     .replace(mixed, (word) => word.replace(/\p{N}+/gu, " "))
     .replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, "$1 $2")
-    .replace(/(\p{Lu}+)(\p{Lu}\p{Ll})/gu, "$1 $2")
+    .replace(/(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu, " ")
     .toLowerCase()
     .replace(/['’]s?(?=[^\p{L}\p{N}]|$)/gu, "")
     .split(/[^\p{L}\p{N}\p{M}]+/u)
@@ -306,8 +307,8 @@ export const stemmedAs = (text: string, language: string): string =>
 
 /** Pieces of three letters of a word between blanks, as trigram indexes have them. */
 export const gramsOf = (word: string): ReadonlyArray<string> => {
-  const padded = `  ${word} `
-  return [...new Set(Array.from({ length: padded.length - 2 }, (_, at) => padded.slice(at, at + 3)))]
+  const padded = [...`  ${word} `]
+  return [...new Set(Array.from({ length: padded.length - 2 }, (_, at) => padded.slice(at, at + 3).join("")))]
 }
 
 /**

@@ -43,19 +43,22 @@ export const writeDocuments = Effect.fn("LexicalStore.write")(function* (documen
   if (documents.length === 0) return
   const sql = yield* SqlClient.SqlClient
   const languages = yield* sql<{ language: string }>`select language from search_lexical_state`
-  const rows = languages.flatMap(({ language }) =>
-    documents.map((document) => ({
+  const rowsOf = (document: ResourceDocument) => {
+    const text = documentText(document)
+    return languages.map(({ language }) => ({
       language,
       id: String(document.id),
       version: document.version,
       origin: Option.getOrElse(document.origin, () => document.resource),
-      ...stemmed(documentText(document), language)
+      ...stemmed(text, language)
     }))
-  )
+  }
+  // Other work runs between two documents: the largest ones take milliseconds each.
+  const rows = yield* Effect.forEach(documents, (document) => Effect.map(Effect.yieldNow, () => rowsOf(document)))
   yield* sql`with written as (
       insert into search_lexical_documents as old (language, id, version, origin, document)
       select r.language, id, version, hashtextextended(origin, 0), ${sql.literal(vectors)}
-      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (language text, id bigint, version integer,
+      from jsonb_to_recordset(${JSON.stringify(rows.flat())}::jsonb) as r (language text, id bigint, version integer,
         origin text, stems text, ending text, a text, b text, c text, d text)
       join search_lexical_state s using (language)
       order by r.language, id

@@ -60,4 +60,5 @@ export const embeddingText = (resource: ResourceDocument): string => {
     .filter((line) => line !== "")
     .join("\n")
     .slice(0, charactersMax)
+    .toWellFormed()
 }

@@ -9,7 +9,7 @@ import type { CatalogValues } from "../Config.ts"
 import type { Operation } from "../contract.ts"
 import { type Fields, isFields } from "../fields.ts"
 import { readAbout } from "./aboutResource.ts"
-import { cleanJson, cleanString, measureJson } from "./cleanText.ts"
+import { cleanJson, cleanLine, cleanString, measureJson } from "./cleanText.ts"
 import type { Declaration, Identity, PublicReason, Rejection } from "./Declaration.ts"
 import { matchesTemplate, readResourceUrl, readTemplate } from "./resourceUrl.ts"
 import { infoDepthMax, infoValuesMax, type Validator } from "./validateInfo.ts"
@@ -191,7 +191,7 @@ export const readDeclaration = (
     const url = readResourceUrl(type, declaredUrl, usable, options.config)
     if ("_tag" in url) throw new Refused(url.reason, url.detail)
     const tool = type === "mcp" ? (input["toolName"] ?? input["tool"]) : ""
-    identity = { type, ...url, toolName: typeof tool === "string" ? cleanString(tool).slice(0, toolNameMax) : "" }
+    identity = { type, ...url, toolName: typeof tool === "string" ? cleanLine(tool, toolNameMax) : "" }
     const operation = readOperation(value, options)
     return {
       identity: {

@@ -6,6 +6,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import { RE2JS } from "re2js"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import { LruCache } from "../../../kernel/cache/LruCache.ts"
+import { cleanLine } from "./cleanText.ts"
 import { schemaIssue, weightKeyword, withWeights } from "./schemaBounds.ts"
 
 /** Levels of nesting and values in `info`. */
@@ -158,7 +159,7 @@ export const makeValidator = (): Validator => {
       const { instancePath: path = "", keyword = "invalid" } = error ?? {}
       const missing: unknown = error?.params["missingProperty"]
       return {
-        detail: `info${path.slice(0, 100)}: ${keyword}`,
+        detail: `info${cleanLine(path, 100)}: ${keyword}`,
         at: { path, keyword, ...(typeof missing === "string" ? { missing } : {}) }
       }
     } catch (error) {

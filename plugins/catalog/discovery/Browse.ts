@@ -8,7 +8,16 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { Config } from "../Config.ts"
 import { Catalog, type Filters, isFiltered } from "../contract.ts"
 import { type Behind, conditionOf, following, isPlannedByValue } from "./conditions.ts"
-import { type Body, bodyColumns, bodyColumnsWithin, bodyFrom, type BodyRow, toBody, withinPage } from "./batchBodies.ts"
+import {
+  type Body,
+  bodyColumns,
+  bodyColumnsWithin,
+  bodyFrom,
+  type BodyRow,
+  toBody,
+  wholeMax,
+  withinPage
+} from "./batchBodies.ts"
 import { batchPages } from "./batchPages.ts"
 import { fingerprintOf } from "./filters.ts"
 import { decodeBrowsePosition, encodeBrowsePosition, type BrowsePosition, positionAfter } from "./BrowsePosition.ts"
@@ -34,21 +43,22 @@ interface Span {
   readonly skip: number
 }
 
-/**
- * Pages of at most this many rows have a prepared statement. The limit is part of its text, because a plan for any
- * limit is bad for a small one. Pages without filters share it (`batchPages.ts`).
- */
-const preparedMax = 101
-
 interface Row extends Body {
   /** It had evidence when the first page was made. */
   readonly hasEvidence: boolean
 }
 
+/**
+ * Pages of at most this many rows have a prepared statement. The limit is part of its text, because a plan for any
+ * limit is bad for a small one. Small pages without filters share it (`batchPages.ts`).
+ */
+const preparedMax = 101
+
 /** Selects rows through the indexes only, and reads documents only for the rows on the page. */
 const makeRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const config = yield* Config
+  const whole = wholeMax(config)
   const { bodies } = yield* Catalog
   const pages = yield* batchPages
   const [columns, columnsWithin, from] = [bodyColumns, bodyColumnsWithin, bodyFrom].map((text) => sql.literal(text))
@@ -76,16 +86,15 @@ const makeRows = Effect.gen(function* () {
     const reported = Effect.map((all: ReadonlyArray<Body>): ReadonlyArray<Row> =>
       all.map((body) => ({ ...body, hasEvidence }))
     )
-    if (skip === 0 && count <= preparedMax && !isFiltered(filters))
-      return reported(pages({ hasEvidence, place, count }))
+    if (skip === 0 && count <= whole && !isFiltered(filters)) return reported(pages({ hasEvidence, place, count }))
     const ofPage = following(sql, config, hasEvidence, behind(place), filters)
     const end = sql`order by r.id desc limit ${sql.literal(String(count))} offset ${sql.literal(String(skip))}`
     const page =
-      count <= preparedMax
+      count <= whole
         ? sql`select r.id from catalog_resources r where ${ofPage} ${end}`
         : sql`select id, sum(bytes) over (order by id desc) - bytes as before from (
             select r.id, octet_length(r.document) as bytes from catalog_resources r where ${ofPage} ${end}) sized`
-    const rows = sql<BodyRow>`select ${count <= preparedMax ? columns : columnsWithin} from ${from}
+    const rows = sql<BodyRow>`select ${count <= whole ? columns : columnsWithin} from ${from}
       join (${page}) page on page.id = r.id order by r.id desc`
     const isPrepared = skip === 0 && count <= preparedMax && !isPlannedByValue(filters)
     return reported(Effect.map(isPrepared ? rows : rows.unprepared, (all) => all.map(toBody)))

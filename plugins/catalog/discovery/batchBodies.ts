@@ -8,19 +8,20 @@ import { ReadTarget } from "../../../kernel/database/ReadReplica.ts"
 import { batched } from "../../../kernel/database/batched.ts"
 import { perReadTarget } from "../../../kernel/database/perReadTarget.ts"
 import { withSpanIfSampled } from "../../../kernel/effect/withSpanIfSampled.ts"
-import { Config } from "../Config.ts"
+import { Config, documentBytesMax } from "../Config.ts"
 import { serveBody, volatileText } from "../store/ResourceWire.ts"
 import { conditionOf } from "./conditions.ts"
 
-/**
- * Maximum requests of one batch, and maximum resources of one batched request; a larger request runs its own statement.
- */
+/** Maximum requests of one batch; a request for more resources than are read whole runs its own statement. */
 const callsMax = 8
-const batchedMax = 50
 const idsMax = 1_000
 
-/** A page of more than a hundred resources ends after this many bytes of documents; its cursor continues it. */
+/** A page ends after this many bytes of documents; its cursor continues it. */
 const pageBytesMax = 8_388_608
+
+/** Number of resources that are read without a count of their bytes: the largest documents do not exceed a page. */
+export const wholeMax = (config: Parameters<typeof documentBytesMax>[0]): number =>
+  Math.floor(pageBytesMax / documentBytesMax(config))
 
 export interface Body {
   readonly id: bigint
@@ -95,7 +96,7 @@ export const batchBodies = Effect.gen(function* () {
   return Effect.fnUntraced(function* (asked: Ids) {
     const ids = asked.slice(0, idsMax)
     if (ids.length === 0) return []
-    const bodies = ids.length > batchedMax ? yield* askPage(ids) : yield* (yield* gathering)(ids)
+    const bodies = ids.length > wholeMax(config) ? yield* askPage(ids) : yield* (yield* gathering)(ids)
     return ids.flatMap((id) => bodies.get(id) ?? [])
   }, withSpanIfSampled("Catalog.bodies"))
 })

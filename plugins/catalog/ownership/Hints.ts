@@ -6,6 +6,7 @@ import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { trustedMillis } from "../../../kernel/time/trustedTime.ts"
+import { Config, documentBytesMax } from "../Config.ts"
 import type { Identity } from "../declaration/Declaration.ts"
 import { Changes } from "../store/Changes.ts"
 import { FirstListings } from "../store/FirstListings.ts"
@@ -64,6 +65,7 @@ export const startHints = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const hints = yield* Hints
   const origins = yield* Origins
+  const config = yield* Config
   const { listOrigin } = yield* FirstListings
   const { moved } = yield* Changes
 
@@ -71,7 +73,7 @@ export const startHints = Effect.gen(function* () {
     const methods = method === "" ? [] : [method]
     const answer = yield* origins.ask({ identity, methods, isDynamic: identity.resource.includes("/:"), share: "free" })
     if (answer === "later" || answer.word.delisted || answer.isLocal) return
-    const words = declaredText(answer.declarations, "origin")
+    const words = declaredText(answer.declarations, "origin", documentBytesMax(config))
     if (words === undefined) return
     const listing = { words: { ...words, identity }, payTos: answer.word.payTos, isPaid: true }
     const now = new Date(yield* trustedMillis)

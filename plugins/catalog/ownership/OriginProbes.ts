@@ -8,7 +8,7 @@ import { inStatement, inTransaction } from "../../../kernel/database/Database.ts
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { trustedClock } from "../../../kernel/time/trustedTime.ts"
 import { BoundedMap } from "../../../kernel/cache/BoundedMap.ts"
-import { Config } from "../Config.ts"
+import { Config, documentBytesMax } from "../Config.ts"
 import type { Declaration, Identity } from "../declaration/Declaration.ts"
 import { readResourceUrl } from "../declaration/resourceUrl.ts"
 import { Outbound } from "../../../kernel/platform/Outbound.ts"
@@ -95,7 +95,7 @@ const writing = Effect.gen(function* () {
     identity: Identity,
     declarations: ReadonlyArray<Declaration>
   ): Effect.fn.Return<UnlistedReason | undefined, SqlError.SqlError> {
-    const words = declaredText(declarations, "origin")
+    const words = declaredText(declarations, "origin", documentBytesMax(config))
     if (words === undefined) return "no_terms"
     const payTos = [...new Set(declarations.map(({ terms }) => terms.payTo))]
     const now = new Date(yield* trusted)

@@ -8,6 +8,7 @@ import { Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { neutralExtension, readNetwork } from "../../../kernel/Dialect.ts"
 import type { Terms } from "../../../kernel/payment/Payment.ts"
+import { measureJson } from "../declaration/cleanText.ts"
 import { type Identity, isSellersExtension } from "../declaration/Declaration.ts"
 import type { Offer } from "../declaration/DeclarationWire.ts"
 import { spellResourceUrl } from "../declaration/resourceUrl.ts"
@@ -100,9 +101,14 @@ export const readWellKnown = (document: unknown, identity: Identity, base: strin
   }
 }
 
+/** Levels of nesting of a document that is read: an OpenAPI document needs some forty. */
+const depthMax = 128
+
+/** A deeper value would overflow the stack of the first function that walks it, such as JSON.stringify. */
 const parse = (text: string): unknown => {
   try {
-    return JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    return measureJson(value, depthMax, Infinity).tooDeep ? undefined : value
   } catch {
     return undefined
   }

@@ -298,10 +298,22 @@ export class Origins extends Context.Service<
         }
       })
 
-      return Origins.of({ ask, read })
+      return Origins.of({ ask: (asked) => Effect.catchDefect(ask(asked), unreadable), read })
     })
   )
 }
+
+const unreadableAnswer: OriginAnswer = {
+  word: noOriginStatement,
+  declarations: [],
+  life: "unknown",
+  detail: "unreadable",
+  isLocal: false
+}
+
+/** The bytes are a stranger's: an error in reading them must not end the actor, and with it the process. */
+const unreadable = (defect: unknown): Effect.Effect<OriginAnswer> =>
+  Effect.as(Effect.logError("an origin's answer could not be read", defect), unreadableAnswer)
 
 const payTosOf = (declarations: ReadonlyArray<Declaration>): ReadonlyArray<string> => [
   ...new Set(declarations.map(({ terms }) => terms.payTo))

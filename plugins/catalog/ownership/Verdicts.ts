@@ -7,7 +7,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { Facts } from "../../../kernel/facts/Facts.ts"
-import { type CatalogValues, Config } from "../Config.ts"
+import { type CatalogValues, Config, documentBytesMax } from "../Config.ts"
 import { declaredText, type DeclaredText } from "../store/mergeDeclaration.ts"
 import { lockResource, moveState, type ResourceRow, publishChange } from "../store/Resources.ts"
 import { Versions } from "../store/Versions.ts"
@@ -90,8 +90,8 @@ const verdictOn = (row: ResourceRow, claims: ReadonlyArray<ClaimRow>, word: Orig
       )
 
 /** The origin's words in the listing's own spelling. */
-const wordsIn = (row: ResourceRow, { declarations }: OriginAnswer): DeclaredText | undefined => {
-  const words = declaredText(declarations, "origin")
+const wordsIn = (row: ResourceRow, { declarations }: OriginAnswer, config: CatalogValues): DeclaredText | undefined => {
+  const words = declaredText(declarations, "origin", documentBytesMax(config))
   const { resource, tool_name: toolName, type } = row
   return words === undefined
     ? undefined
@@ -141,7 +141,7 @@ export class Verdicts extends Context.Service<
             const asked = isOutdated && isDead(given.life) ? { ...given, life: "unknown" as const } : given
             const claims = yield* claimsOf(sql, id)
             const verdict = verdictOn(row, claims, asked.word)
-            const words = isHeld(row) || verdict._tag === "Removed" ? undefined : wordsIn(row, asked)
+            const words = isHeld(row) || verdict._tag === "Removed" ? undefined : wordsIn(row, asked, config)
             yield* carryOut(row, verdict, { claims, words }, now)
             const changed = words === undefined ? false : yield* list(row, words, now)
             const leadsInside = yield* take(row, asked, now)

@@ -10,7 +10,7 @@ import type { Declaration } from "../declaration/Declaration.ts"
 import { Changes } from "./Changes.ts"
 import { mergeDeclaration, type DeclaredText } from "./mergeDeclaration.ts"
 import { Quotas, type Share } from "./Quotas.ts"
-import { awaitsOrigin, type Carrier, claimantOf, isFree, type Recorded, unavailable } from "./Recorded.ts"
+import { awaitsOrigin, type Carrier, claimantOf, isFree, oversizedOf, type Recorded, unavailable } from "./Recorded.ts"
 import { type Actor, recordMove, requestProbe, publishChange } from "./Resources.ts"
 import { Versions } from "./Versions.ts"
 
@@ -75,10 +75,12 @@ export class FirstListings extends Context.Service<
       const listed = Effect.fnUntraced(function* (declaration: Declaration, carrier: Carrier) {
         const { grade, now, stage } = carrier
         const claimant = claimantOf(declaration, carrier)
-        const listing = yield* quotas.takeListing(claimant)
-        if (listing !== "taken") return refused(listing, "new listings")
         const words = { ...mergeDeclaration(undefined, declaration, grade), isFree: isFree(carrier) }
         const { document, hash } = versions.bodyOf(words)
+        const oversized = oversizedOf(document, config)
+        if (oversized !== undefined) return oversized
+        const listing = yield* quotas.takeListing(claimant)
+        if (listing !== "taken") return refused(listing, "new listings")
         const bytes = yield* quotas.takeBytes(claimant, document.length)
         if (bytes !== "taken") return refused(bytes, "bytes")
         const isListable = config.indexOn === "verified" || stage === "settled"

@@ -1,5 +1,6 @@
 // The outcome of a declaration, for the header, the journal of observations and the log.
 import type { Effect, Option } from "effect"
+import { documentBytesMax } from "../Config.ts"
 import type { Declaration, PublicReason } from "../declaration/Declaration.ts"
 import type { Grade } from "../declaration/Grade.ts"
 import type { Claimant } from "./Quotas.ts"
@@ -64,6 +65,16 @@ export const rejected = (reason: PublicReason, detail: string, resourceId?: bigi
   detail,
   resourceId
 })
+
+/** Why a listing with this body is not stored: its operations are too large together. */
+export const oversizedOf = (
+  document: string,
+  config: Parameters<typeof documentBytesMax>[0],
+  resourceId?: bigint
+): Recorded | undefined =>
+  new TextEncoder().encode(document).length > documentBytesMax(config)
+    ? rejected("metadata_too_large", "the listing with all its operations", resourceId)
+    : undefined
 
 export const unavailable = (detail: string, resourceId?: bigint): Recorded =>
   rejected("catalog_unavailable", detail, resourceId)

@@ -4,13 +4,13 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/facts/Facts.ts"
-import { Config } from "../Config.ts"
+import { type CatalogValues, Config } from "../Config.ts"
 import { type Declaration, type Identity, isSellersExtension } from "../declaration/Declaration.ts"
 import { type Grade, mayDisplace } from "../declaration/Grade.ts"
 import { Changes } from "./Changes.ts"
 import { mergeDeclaration, type DeclaredText } from "./mergeDeclaration.ts"
 import { type Claimant, Quotas } from "./Quotas.ts"
-import { type Carrier, claimantOf, isFree, type Recorded, rejected, unavailable } from "./Recorded.ts"
+import { type Carrier, claimantOf, isFree, oversizedOf, type Recorded, rejected, unavailable } from "./Recorded.ts"
 import {
   isDead,
   liveOptions,
@@ -181,14 +181,25 @@ const moveRecipient = Effect.fnUntraced(function* (
 
 /** Makes its words the newest version, as far as the day's quotas go. */
 const replace = Effect.fnUntraced(function* (
-  { quotas, versions }: { readonly quotas: Quotas["Service"]; readonly versions: Versions["Service"] },
+  {
+    config,
+    quotas,
+    versions
+  }: {
+    readonly config: CatalogValues
+    readonly quotas: Quotas["Service"]
+    readonly versions: Versions["Service"]
+  },
   row: ResourceRow,
   words: DeclaredText,
   claimant: Claimant
 ) {
+  const { document } = versions.bodyOf(words)
+  const oversized = oversizedOf(document, config, row.id)
+  if (oversized !== undefined) return oversized
   if (!(yield* quotas.takeVersion(row.id, claimant.now)))
     return unavailable("today's versions of this resource are used up", row.id)
-  const share = yield* quotas.takeBytes(claimant, versions.bodyOf(words).document.length)
+  const share = yield* quotas.takeBytes(claimant, document.length)
   if (share !== "taken") return unavailable("today's bytes are used up", row.id)
   return yield* versions.apply(row, words, claimant.now)
 })
@@ -255,7 +266,7 @@ export class Redeclarations extends Context.Service<
       /** Changes the listing's recipient: its words are new, and its evidence stays. */
       const rotate = Effect.fnUntraced(function* (row: ResourceRow, declaration: Declaration, carrier: Carrier) {
         const words = { ...mergeDeclaration(undefined, declaration, "declared"), isFree: true }
-        const faulty = yield* replace({ quotas, versions }, row, words, claimantOf(declaration, carrier))
+        const faulty = yield* replace({ config, quotas, versions }, row, words, claimantOf(declaration, carrier))
         if (faulty !== undefined) return faulty
         yield* moveRecipient(sql, row, declaration.terms.payTo, carrier.now)
         yield* settleRow({ facts, sql }, row, true, true, carrier.now)
@@ -287,7 +298,7 @@ export class Redeclarations extends Context.Service<
           )
         }
         const faulty = changed
-          ? yield* replace({ quotas, versions }, row, words, claimantOf(declaration, carrier))
+          ? yield* replace({ config, quotas, versions }, row, words, claimantOf(declaration, carrier))
           : undefined
         if (faulty !== undefined) return faulty
         if (!changed && mayDisplace(grade, row.grade) && grade !== row.grade) yield* versions.keep(row.id, words, now)

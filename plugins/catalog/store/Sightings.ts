@@ -8,6 +8,7 @@ import { metrics } from "../metrics.ts"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
+import { field, rootCause } from "../../../kernel/database/errorMessage.ts"
 import { Facts } from "../../../kernel/facts/Facts.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { trustedClock } from "../../../kernel/time/trustedTime.ts"
@@ -22,6 +23,13 @@ import { storeBatch } from "./storeSightings.ts"
 export const gather = Duration.seconds(1)
 /** Write interval if only last-seen times are pending. */
 const beat = Duration.seconds(10)
+
+/**
+ * SQLSTATEs of class 22: a value that the database refuses now it refuses again. Observations hold strangers' text, and
+ * sales and sightings must not wait for them for ever.
+ */
+const isRefusedValue = (error: SqlError.SqlError): boolean =>
+  String(field(rootCause(error), "code") ?? "").startsWith("22")
 
 /** Without the observations of payments that cost nothing. */
 const withoutFree = (batch: Batch): Batch => ({
@@ -73,10 +81,15 @@ export class Sightings extends Context.Service<
         const taken = pending.take(now)
         if (taken === undefined) return
         const batch = (yield* Effect.orElseSucceed(isFull, () => false)) ? withoutFree(taken) : taken
-        const { fresh, isAsked, isRaised, isRevived, stateHashes } = yield* inTransaction(
-          storeBatch(sql, facts, batch, config, now)
-        ).pipe(
-          Effect.provideService(SqlClient.SqlClient, sql),
+        const store = (stored: Batch) =>
+          Effect.provideService(inTransaction(storeBatch(sql, facts, stored, config, now)), SqlClient.SqlClient, sql)
+        const { fresh, isAsked, isRaised, isRevived, stateHashes } = yield* store(batch).pipe(
+          Effect.catchIf(isRefusedValue, (error) =>
+            Effect.andThen(
+              Effect.logError("observations of declarations were dropped: the database refuses a value of them", error),
+              store({ ...batch, observations: new Map() })
+            )
+          ),
           Effect.onError(() => Effect.sync(() => pending.putBack(batch)))
         )
         report(stateHashes, yield* Clock.currentTimeMillis)

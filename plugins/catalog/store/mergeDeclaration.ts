@@ -31,6 +31,8 @@ export interface DeclaredText {
   readonly options: ReadonlyArray<NamedOption>
 }
 
+const bytesOf = (body: unknown): number => new TextEncoder().encode(JSON.stringify(body)).length
+
 /** Options of equal names cannot both be offered: a changed amount retires the previous one. */
 export const optionName = ({ asset, network, operation, payTo, scheme }: NamedOption): string =>
   canonicalJson([operation, scheme, network, asset, payTo])
@@ -74,6 +76,24 @@ export const claimOf = (crypto: Crypto["Service"], declaration: Declaration): st
   return versionHash(crypto, encodeBody(identity, kept, options))
 }
 
-/** All declarations of one resource as words; undefined for none. */
-export const declaredText = (declarations: ReadonlyArray<Declaration>, grade: Grade): DeclaredText | undefined =>
-  declarations.reduce<DeclaredText | undefined>((before, one) => mergeDeclaration(before, one, grade), undefined)
+/** Words with as many of their operations as a body of these bytes has room for; undefined without one. */
+const withinBytes = (words: DeclaredText, bytesMax: number): DeclaredText | undefined => {
+  const { identity, kept, options } = words
+  if (kept.operations.length === 0) return undefined
+  const isOversized = bytesOf(encodeBody(identity, kept, options)) > bytesMax
+  if (!isOversized) return words
+  const operations = kept.operations.slice(0, -1)
+  const offered = options.filter(({ operation }) => operations.some(({ method }) => method === operation))
+  return withinBytes({ ...words, kept: { ...kept, operations }, options: offered }, bytesMax)
+}
+
+/** All declarations of one resource as words, within the bytes of a listing; undefined for none. */
+export const declaredText = (
+  declarations: ReadonlyArray<Declaration>,
+  grade: Grade,
+  bytesMax: number
+): DeclaredText | undefined => {
+  const merge = (before: DeclaredText | undefined, one: Declaration) => mergeDeclaration(before, one, grade)
+  const words = declarations.reduce<DeclaredText | undefined>(merge, undefined)
+  return words && withinBytes(words, bytesMax)
+}

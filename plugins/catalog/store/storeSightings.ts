@@ -15,6 +15,8 @@ const reportedMax = 500
 /** The recent period: the thirty days of `recent_settled` and `recent_payers`. */
 const recentMillis = 30 * 86_400_000
 const recountMillis = 86_400_000
+/** Largest value of a column of type integer: a clock may step during a declaration. */
+const integerMax = 2_147_483_647
 
 /**
  * Stores one flush; returns the digests of new observations, whether any resource was raised or revived or any probe
@@ -258,7 +260,7 @@ const storeObservations = (sql: SqlClient.SqlClient, batch: ReadonlyMap<string, 
     first_at: one.firstAt,
     last_at: one.at,
     times: one.times,
-    lag_ms: one.lagMillis
+    lag_ms: Math.min(integerMax, Math.max(0, one.lagMillis))
   }))
   const stored = sql<{
     digest: string

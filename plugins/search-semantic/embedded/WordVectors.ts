@@ -47,7 +47,10 @@ export class WordVectors extends Context.Service<
           // The table is only loaded for the first resource: an empty catalog does not need it.
           if (documents.length === 0) return
           const table = yield* words.table
-          const vectors = documents.map((document) => ({ id: document.id, vector: resourceVector(table, document) }))
+          // Other work runs between two documents: the largest ones take milliseconds each.
+          const vectors = yield* Effect.forEach(documents, (document) =>
+            Effect.map(Effect.yieldNow, () => ({ id: document.id, vector: resourceVector(table, document) }))
+          )
           yield* index.write(
             wordVectorSet,
             vectors.flatMap(({ id, vector }) => (vector === undefined ? [] : [{ id, vector }]))

@@ -130,3 +130,22 @@ it.live(
     }).pipe(Effect.scoped),
   240_000
 )
+
+it.live(
+  "a sample's text may be cut within a character",
+  () =>
+    Effect.gen(function* () {
+      const world = yield* startFacilitator({ environment: { FACILITATOR_API_KEYS: `shop:${key}` } })
+      const payer = yield* world.account(5_000n)
+      const payTo = (yield* world.account(0n)).publicKey()
+      const resourceUrl = `https://shop.example/${"x".repeat(278)}\u{1f600}`
+      const { body } = yield* world.payment({ payer, payTo, amount: 10_000n, resourceUrl })
+      expect((yield* world.verify(body, authorization)).json).toMatchObject({ isValid: false })
+      const { items } = yield* eventually(
+        Effect.map(world.ask("/analytics/v1/refusals", { headers: authorization }), ({ json }) => json),
+        ({ items }) => items.length > 0
+      )
+      expect(items[0].samples[0].resource_url).toBe(`${resourceUrl.slice(0, 299)}\ufffd`)
+    }).pipe(Effect.scoped),
+  240_000
+)

@@ -15,7 +15,11 @@ const total = 160
 
 const parts = Browse.layer.pipe(
   Layer.provide([
-    Layer.succeed(Config, { includeStale: false, includeUnverified: false } as CatalogValues),
+    Layer.succeed(Config, {
+      includeStale: false,
+      includeUnverified: false,
+      metadataBytesMax: 131_072
+    } as CatalogValues),
     layerTest(Catalog, { seal: () => Effect.succeed("cursor") }),
     Layer.mock(Counts)({
       count: () => Effect.succeed({ asOf: Date.UTC(2026, 0, 2), first: [], snapshot: BigInt(total), total })

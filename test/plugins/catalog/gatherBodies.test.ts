@@ -9,7 +9,11 @@ import { describeDatabases } from "../../support/databases.ts"
 import { addResources } from "./addResources.ts"
 import { makePlace } from "./countedPlace.ts"
 
-const config = Layer.succeed(Config, { includeStale: false, includeUnverified: false } as CatalogValues)
+const config = Layer.succeed(Config, {
+  includeStale: false,
+  includeUnverified: false,
+  metadataBytesMax: 131_072
+} as CatalogValues)
 
 const names = (bodies: ReadonlyArray<{ readonly json: string }>) =>
   bodies.map(({ json }) => (JSON.parse(json) as { name: string }).name)

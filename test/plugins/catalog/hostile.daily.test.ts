@@ -194,6 +194,19 @@ const refused: ReadonlyArray<
   ["a tool without a name", { url: ok, extension: mcpDeclaration("") }, "missing_tool_name"],
   ["a tool whose name hides something", { url: ok, extension: mcpDeclaration("add\u200b") }, "missing_tool_name"],
   [
+    "a tool whose name is cut within a character",
+    { url: ok, extension: mcpDeclaration(`${"x".repeat(127)}\u{1f600}`) },
+    "missing_tool_name"
+  ],
+  [
+    "a member's name that no database stores",
+    {
+      url: ok,
+      extension: withInput({ schema: { additionalProperties: { type: "number" } }, input: { "\u0000\ud800": "x" } })
+    },
+    "schema_invalid"
+  ],
+  [
     "a tool without a schema of its input",
     { url: ok, extension: mcpDeclaration("add", { inputSchema: 7 }) },
     "schema_invalid"
@@ -390,6 +403,8 @@ describe.each(databaseKinds)("hostile declarations on %s", (database) => {
             new Set(["rejected local_origin"])
           )
           expect(JSON.stringify(why)).not.toMatch(/by its name|detail|digest/)
+          // Text that no database stores keeps back no other observation.
+          expect(JSON.stringify(yield* explain(facilitator, ok))).toContain("x".repeat(127))
           expect((yield* facilitator.settle(body)).json.success).toBe(true)
         })
       ),

@@ -107,6 +107,9 @@ const resourceOf = (
   share: more.share ?? ("own" as const)
 })
 const shop = "https://shop.example.com"
+const offers = JSON.stringify([
+  { scheme: "exact", network: "ledger:testnet", asset: "CUSDC", amount: "5", payTo: owner }
+])
 const missing: OutboundAnswer = { status: 404, headers: {}, body: new Uint8Array() }
 const silent = { payTos: [], delisted: false }
 
@@ -169,6 +172,32 @@ describe("probing an origin", () => {
         isLocal: false,
         named: []
       })
+    })
+  )
+
+  it.effect.each<readonly [place: string, path: string, answer: (nested: string) => OutboundAnswer]>([
+    ["its own document", "/.well-known/x402", (nested) => ok(`{"resources":[${nested}]}`)],
+    [
+      "a tool's entry",
+      "/.well-known/x402",
+      (nested) => ok(`{"resources":[{"toolName":"add","resource":"/x","unpaidCall":${nested}}]}`)
+    ],
+    ["its list", "/.well-known/x402.json", (nested) => ok(`{"items":[${nested}]}`)],
+    ["its 402", "/x", (nested) => ({ ...ok(`{"accepts":${offers},"extensions":{"catalog":${nested}}}`), status: 402 })]
+  ])("values nested by the thousand in %s are not read", ([place, path, answer]) =>
+    Effect.gen(function* () {
+      const nested = `${'{"info":'.repeat(20_000)}1${"}".repeat(20_000)}`
+      const { ask } = network((url) => (url === shop + path ? answer(nested) : missing))
+      const read = yield* ask(resourceOf(shop, { type: place === "a tool's entry" ? "mcp" : "http" }))
+      expect(read).toMatchObject({ word: silent, declarations: [], isLocal: false })
+      expect(read).not.toMatchObject({ detail: "unreadable" })
+    })
+  )
+
+  it.effect("an answer that cannot be read says nothing and ends nothing", () =>
+    Effect.gen(function* () {
+      const { ask } = network(() => ({ ...missing, headers: undefined as never, status: 402 }))
+      expect(yield* ask(resourceOf(shop))).toMatchObject({ word: silent, life: "unknown", detail: "unreadable" })
     })
   )
 

@@ -170,6 +170,33 @@ describeDatabases(
           })
         )
       )
+
+      it.effect(
+        "an observation that the database refuses keeps back no sale",
+        timed(
+          Effect.gen(function* () {
+            const { declare, now, sightings, sql } = yield* openStore()
+            const { resourceId } = yield* declare()
+            const at = yield* now
+            const observed = { resourceKey: undefined, url: "https://shop.example.com/a", type: "http" }
+            const of = { payTo: "GOWNER", payer: "GPAYER", stage: "verified", decision: "rejected" } as const
+            const observe = (detail: string, about: bigint | undefined, lagMillis = 1) =>
+              sightings.observe({
+                ...observed,
+                ...of,
+                ...{ resourceId: about, at, toolName: "", reason: "schema_invalid", detail, lagMillis }
+              })
+            const sale = { transaction: "t", payer: "GPAYER", payTo: "GOWNER", amount: "5" }
+            yield* observe("refused", 2n ** 70n)
+            yield* sightings.touch(resourceId!, at, sale)
+            yield* sightings.flush
+            yield* observe("whole", resourceId, 30 * 86_400_000)
+            yield* sightings.flush
+            expect(yield* sql`select settled from catalog_activity`).toEqual([{ settled: 1n }])
+            expect(yield* sql`select detail from catalog_observations`).toEqual([{ detail: "whole" }])
+          })
+        )
+      )
     })
   },
   ["kernel", "catalog"]

@@ -30,6 +30,7 @@ export const values = {
   versionsPerDayMax: 3,
   freeListingsPerHourMax: 10_000,
   declaredBytesPerDayMax: 1_000_000,
+  metadataBytesMax: 131_072,
   probeOrigins: true,
   probePauseSeconds: 60,
   foreignCatalogs: [],

@@ -385,6 +385,33 @@ describeDatabases(
       }).pipe(Effect.scoped)
     )
 
+    it.effect("statistics are counted again after a clock was set back", () =>
+      Effect.gen(function* () {
+        const { sql, store } = yield* indexed(few)
+        const refreshed = (ago: string) =>
+          Effect.andThen(
+            sql`update search_lexical_state set documents = 5000, changed = 1,
+              refreshed_at = clock_timestamp() - ${ago}::interval`,
+            store.refresh
+          )
+        expect(yield* refreshed("1 minute")).toBe(false)
+        expect(yield* refreshed("6 minutes")).toBe(true)
+        expect(yield* refreshed("-1 year")).toBe(true)
+        const [state] = yield* sql<{ past: boolean }>`select refreshed_at <= clock_timestamp() as past
+          from search_lexical_state`
+        expect(state).toEqual({ past: true })
+      })
+    )
+
+    it.effect("words in scripts beyond the first plane are searched", () =>
+      Effect.gen(function* () {
+        const { ids } = yield* indexed([...few, named(7, "Dictionary", "𞤀𞤣𞤤𞤢𞤥 words")])
+        expect(yield* ids("𞤀𞤣𞤤𞤢𞤥")).toEqual([7])
+        expect(yield* ids("𞤀𞤣𞤤𞤢𞤢𞤥")).toEqual([7])
+        expect(yield* ids("x𐌰𐌱𐌲𐌳𐌴y")).toEqual([])
+      })
+    )
+
     it.effect("a refresh of the statistics keeps the lexemes of words", () =>
       Effect.gen(function* () {
         const { reader, store } = yield* indexed(few)

@@ -50,6 +50,23 @@ describe("words", () => {
     expect(wordsOf("ёлка йод άλφα 한국어 が").words).toEqual("ёлка йод άλφα 한국 국어 が".split(" "))
   })
 
+  it("a text of capital letters takes no longer than any other", () => {
+    const from = performance.now()
+    // Each is four letters once it is normalized.
+    expect(wordsOf("\u2167".repeat(8_192)).words).toEqual([])
+    expect(wordsOf("XYZZYAbc HTTPServer XMLHttp").words).toEqual("xyzzy abc http server xml http".split(" "))
+    expect(performance.now() - from).toBeLessThan(200)
+  })
+
+  it("a normalized text is truncated too", () => {
+    expect(wordsOf("\ufdfa ".repeat(4_096)).words.length).toBeLessThan(2_000)
+  })
+
+  it("pieces of words in any script are whole characters", () => {
+    for (const word of ["𞤀𞤁𞤂", "𐌰b𐌲"]) expect(gramsOf(word).every((gram) => gram.isWellFormed())).toBe(true)
+    expect(gramsOf("𞤀𞤁")).toEqual(["  𞤀", " 𞤀𞤁", "𞤀𞤁 "])
+  })
+
   it("overlong words are dropped and overlong texts are truncated", () => {
     expect(wordsOf(`ok ${"x".repeat(41)}`).words).toEqual(["ok"])
     expect(wordsOf("word ".repeat(10_000)).words.length).toBeLessThanOrEqual(1_639)

@@ -27,6 +27,7 @@ const textOf = ({ description, serviceName, tags, toolName }: ResourceDocument):
     .filter((part) => part !== "")
     .join("\n")
     .slice(0, charactersMax)
+    .toWellFormed()
 
 type Provider = Exclude<SearchValues["reranking"]["provider"], "none">
 

@@ -26,6 +26,8 @@ export const anonymousDayMax = 20_000
 const oneOf = 10
 /** Maximum counted sessions; an evicted one restarts from zero, within the day's bound of all. */
 const sessionsMax = 50_000
+/** Largest value of a column of type integer: a caller may ask for any offset. */
+const integerMax = 2_147_483_647
 /** Ids of one impression that are kept, from the first result on; a page has fewer. */
 const idsMax = 100
 
@@ -70,7 +72,7 @@ export const startImpressions = Effect.gen(function* () {
       at: new Date(at).toISOString(),
       session: `${isKeyed ? keyedMark : ""}${sessionOfDay(crypto, session, at)}`,
       mode,
-      first_position: offset,
+      first_position: Math.min(integerMax, offset),
       resource_ids: ids.slice(0, idsMax).map(String),
       milliseconds: Math.max(0, Math.round(milliseconds)),
       missing,

@@ -151,6 +151,21 @@ describe("a search without a confident answer", () => {
   )
 })
 
+describe("impressions", () => {
+  it.live(
+    "a search at any offset loses no other impression",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ environment, set: [plugins], channels: 1 })
+        const searched = (offset: number) => facilitator.ask(`/discovery/search?query=tide&offset=${offset}`)
+        yield* Effect.all([searched(9_999_999_999), searched(0)], { concurrency: 2 })
+        const stored = facilitator.sql<{ count: number }>`select count(*)::int as count from catalog_impressions`
+        yield* eventually(stored, ([row]) => row!.count === 2)
+      }).pipe(Effect.scoped),
+    240_000
+  )
+})
+
 describe("a facilitator that stores no queries", () => {
   it.live(
     "a facilitator configured to store no queries reports no missed searches",

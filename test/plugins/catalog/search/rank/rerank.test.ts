@@ -61,7 +61,7 @@ const reranker = (
   )
 
 const documents = [1n, 2n, 3n].map((id) =>
-  resourceDocument({ id, serviceName: `service ${id}`, description: "x".repeat(5_000) })
+  resourceDocument({ id, serviceName: `service ${id}`, description: `x${"\u{1f600}".repeat(2_500)}` })
 )
 
 const ask = (url: string, key: Option.Option<Redacted.Redacted> = Option.none(), timeoutMillis = 60_000) =>
@@ -200,7 +200,7 @@ describe("a reranker", () => {
       expect(yield* ask(yield* reranker({ body: scores.map((score, index) => ({ index, score })) }))).toEqual([1, 2, 0])
       expect(received.headers?.authorization).toBe("Bearer secret")
       expect(received.body).toMatchObject({ model: "m", query: "weather", top_n: 3 })
-      expect(received.body.documents.every((text: string) => text.length <= 2_000)).toBe(true)
+      expect(received.body.documents.every((text: string) => text.length <= 2_000 && text.isWellFormed())).toBe(true)
     })
   )
 
