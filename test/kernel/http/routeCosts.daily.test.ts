@@ -22,6 +22,7 @@ import {
 import { type Case, keys, makeCases } from "../../support/routeRequests.ts"
 import { eventually } from "../../support/eventually.ts"
 import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { documentBytesMax } from "../../../plugins/catalog/Config.ts"
 import { receiptSecrets } from "../../plugins/receipts/secrets.ts"
 
 const environment = {
@@ -38,8 +39,8 @@ const figures = ["bytesOut", "statements", "rowsWritten", "rpcCalls", "cpuMillis
 const compared = "Deno" in globalThis ? figures.slice(0, -1) : figures
 /** Reads are measured again when something else in the process exceeded their cost. */
 const tries = 3
-/** The largest documents that declarations may have, more than fit on one page. */
-const [documentBytes, largeDocuments] = [131_072, 130]
+/** The largest listings by default, more than fit on one page. */
+const [documentBytes, largeDocuments] = [documentBytesMax({ metadataBytesMax: 131_072 }), 130]
 const table = new URL("../../../runtime/deploy/routes.md", import.meta.url)
 
 const start = Effect.gen(function* () {
