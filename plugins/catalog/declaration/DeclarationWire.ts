@@ -24,6 +24,10 @@ const schemaDepthMax = 28
 const schemaValuesMax = 8_000
 const toolNameMax = 128
 
+/** Whether a listing can have this tool name: 1 to 128 characters, without spaces and control characters. */
+export const isToolName = (name: string): boolean =>
+  name !== "" && name.length <= toolNameMax && cleanString(name) === name && !/\s/.test(name)
+
 /** Thrown inside this file only. */
 class Refused extends Error {
   readonly reason: PublicReason
@@ -59,8 +63,7 @@ const readMcpInput = (input: Fields): Record<string, unknown> => {
   const toolName = input["toolName"] ?? input["tool"]
   if (typeof toolName !== "string" || toolName.trim() === "")
     throw new Refused("missing_tool_name", "info.input.toolName")
-  if (toolName.length > toolNameMax || cleanString(toolName) !== toolName || /\s/.test(toolName))
-    throw new Refused("missing_tool_name", "info.input.toolName is unusable")
+  if (!isToolName(toolName)) throw new Refused("missing_tool_name", "info.input.toolName is unusable")
   if (!isFields(input["inputSchema"])) throw new Refused("schema_invalid", "info.input.inputSchema")
   const { description, transport } = input
   if (transport !== undefined && !transports.includes(transport as string))

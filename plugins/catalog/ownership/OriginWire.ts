@@ -10,7 +10,7 @@ import { neutralExtension, readNetwork } from "../../../kernel/Dialect.ts"
 import type { Terms } from "../../../kernel/payment/Payment.ts"
 import { measureJson } from "../declaration/cleanText.ts"
 import { type Identity, isSellersExtension } from "../declaration/Declaration.ts"
-import type { Offer } from "../declaration/DeclarationWire.ts"
+import { isToolName, type Offer } from "../declaration/DeclarationWire.ts"
 import { spellResourceUrl } from "../declaration/resourceUrl.ts"
 import { type Fields, isFields } from "../fields.ts"
 
@@ -44,7 +44,10 @@ export interface UnusableEntry {
   /** As the document has it: the URL, or an entry without one as JSON; cut at `entryLengthMax`. */
   readonly resource: string
   readonly toolName: string
-  /** `unreadable_url`: not a URL, or a URL that cannot be listed (credentials, another protocol, too long). */
+  /**
+   * `unreadable_url`: not a URL, or a URL that cannot be listed (credentials, another protocol, too long, a tool name
+   * that no listing can have).
+   */
   readonly reason: "other_origin" | "unreadable_url"
 }
 
@@ -266,6 +269,7 @@ const readNamed = (given: unknown, base: string): NamedResource | UnusableEntry 
   if (!isFields(entry)) return unusable(given, "", "unreadable_url")
   const named = namedUrl(entry)
   const toolName = typeof entry["toolName"] === "string" ? entry["toolName"] : ""
+  if (toolName !== "" && !isToolName(toolName)) return unusable(named ?? entry, "", "unreadable_url")
   const type = entry["type"] === "mcp" || toolName !== "" ? "mcp" : "http"
   if (typeof named !== "string") return unusable(entry, toolName, "unreadable_url")
   const spelled = spellIn(type, named, base)

@@ -113,6 +113,7 @@ it("entries that name no resource of the origin are read with the reason", () =>
       named("ftp://shop.example.com/x"),
       named("https://user:pass@shop.example.com/x"),
       named("http://["),
+      ...["a\u0000b", "a b", "x".repeat(129), "half\ud83d"].map((toolName) => named(`${base}/mcp`, { toolName })),
       { title: "No URL", about: "\ud83d\ude80".repeat(300) },
       7
     ]
@@ -125,6 +126,7 @@ it("entries that name no resource of the origin are read with the reason", () =>
     ["unreadable_url", "ftp://shop.example.com/x", ""],
     ["unreadable_url", "https://user:pass@shop.example.com/x", ""],
     ["unreadable_url", "http://[", ""],
+    ...Array.from({ length: 4 }, () => ["unreadable_url", `${base}/mcp`, ""]),
     ["unreadable_url", `{"title":"No URL","about":"${"\ud83d\ude80".repeat(114)}\ufffd`, ""],
     ["unreadable_url", "7", ""]
   ])
