@@ -1,6 +1,6 @@
-// Keeps work that blocks the process to a share of its time, one piece after another: a short burst runs immediately,
-// then each piece waits until its predecessors are paid for. Nothing is lost, only delayed; the caller bounds the
-// number of waiters.
+// Keeps work that blocks the process to a share of its time, one piece after another, each after the requests of
+// others: a short burst runs without a pause, then each piece waits until its predecessors are paid for. Nothing is
+// lost, only delayed; the caller bounds the number of waiters.
 import { Effect, Semaphore } from "effect"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 
@@ -25,6 +25,7 @@ export const makeCpuThrottle = ({ burstMillis, share }: CpuThrottle) => {
     Effect.gen(function* () {
       settle(yield* monotonicMillis, 0)
       if (credit < 0) yield* Effect.sleep(Math.ceil(-credit / share))
+      yield* Effect.yieldNow
       const from = yield* monotonicMillis
       const result = work()
       const to = yield* monotonicMillis

@@ -152,6 +152,9 @@ const isOf =
   (one: NamedResource): boolean =>
     one.type === type && one.resource === resource && one.toolName === toolName
 
+/** Reads one document of thousands of entries, after the requests of others. */
+const inStep = <A>(read: () => A): Effect.Effect<A> => Effect.map(Effect.yieldNow, read)
+
 /** The live requests to an origin, after its own document, and the parsing of its offers. */
 const questions = Effect.gen(function* () {
   const config = yield* Config
@@ -188,22 +191,27 @@ const questions = Effect.gen(function* () {
       Effect.catch(unreachedAt(new URL(identity.resource), method))
     )
 
+  /** The operations of the origin's OpenAPI document. */
+  const operations = Effect.fnUntraced(function* (base: string, payTos: ReadonlyArray<string>) {
+    const { document } = yield* openApi(base)
+    return yield* inStep(() => readOpenApi(readJson(document), base, { assets, payTos }))
+  })
+
   /** Reads the documents' offers of a resource whose live page gave no terms, and the methods that they name. */
   const documented = Effect.fnUntraced(function* (
     identity: Identity,
     base: string,
     document: Uint8Array
   ): Effect.fn.Return<Documented> {
-    const find = (bytes: Uint8Array) => readManifest(readJson(bytes), base).filter(isOf(identity))
+    const find = (bytes: Uint8Array) => inStep(() => readManifest(readJson(bytes), base).filter(isOf(identity)))
     const offersIn = (named: ReadonlyArray<NamedResource>) =>
       named.find(({ offers }) => offers.length > 0)?.offers ?? []
-    const own = find(document)
+    const own = yield* find(document)
     if (offersIn(own).length > 0) return { offers: offersIn(own), methods: [] }
-    const listed = find((yield* manifest(base)).document)
+    const listed = yield* find((yield* manifest(base)).document)
     if (offersIn(listed).length > 0 || identity.type === "mcp") return { offers: offersIn(listed), methods: [] }
     const { payTos } = readWellKnown(readJson(document), identity, base)
-    const operations = readOpenApi(readJson((yield* openApi(base)).document), base, { assets, payTos })
-    const described = operations.filter(isOf(identity))
+    const described = (yield* operations(base, payTos)).filter(isOf(identity))
     return {
       offers: described.flatMap(({ offers }) => offers),
       methods: [...own, ...listed, ...described].flatMap(({ methods }) => methods)
@@ -212,9 +220,10 @@ const questions = Effect.gen(function* () {
 
   /** All resources that an origin's documents name; documents in the cache are not requested again. */
   const namesOf = Effect.fnUntraced(function* (base: string, document: Uint8Array) {
-    const listed = readNames(readJson((yield* manifest(base)).document), base)
-    const described = readOpenApi(readJson((yield* openApi(base)).document), base, { assets, payTos: [] })
-    return [...readNames(readJson(document), base), ...listed, ...described.map(({ resource }) => resource)]
+    const names = (bytes: Uint8Array) => inStep(() => readNames(readJson(bytes), base))
+    const listed = yield* names((yield* manifest(base)).document)
+    const described = yield* operations(base, [])
+    return [...(yield* names(document)), ...listed, ...described.map(({ resource }) => resource)]
   })
 
   return { askLive, askTool, documented, namesOf, read }

@@ -175,6 +175,35 @@ describe("probing an origin", () => {
     })
   )
 
+  it.effect("documents of thousands of entries are read in steps between other work", () =>
+    Effect.gen(function* () {
+      const paths = Array.from({ length: 2_000 }, (_, at) => [
+        `/d${at}`,
+        { post: { "x-payment-info": { price: "1" } } }
+      ])
+      const list = (key: string) => ok({ [key]: Array.from({ length: 2_000 }, (_, at) => `/${key}${at}`) })
+      const documents: Readonly<Record<string, OutboundAnswer>> = {
+        [`${shop}/.well-known/x402`]: list("resources"),
+        [`${shop}/.well-known/x402.json`]: list("items"),
+        [`${shop}/openapi.json`]: ok({ paths: Object.fromEntries(paths) })
+      }
+      const { ask } = network((url) => documents[url] ?? missing)
+      let turns = 0
+      const others = yield* Effect.forkChild(
+        Effect.forever(
+          Effect.andThen(
+            Effect.sync(() => void turns++),
+            Effect.yieldNow
+          )
+        )
+      )
+      const answer = yield* ask(resourceOf(shop, { methods: ["POST"] }))
+      yield* Fiber.interrupt(others)
+      expect(answer).toMatchObject({ named: expect.objectContaining({ length: 6_000 }) })
+      expect(turns).toBeGreaterThan(1)
+    })
+  )
+
   it.effect.each<readonly [place: string, path: string, answer: (nested: string) => OutboundAnswer]>([
     ["its own document", "/.well-known/x402", (nested) => ok(`{"resources":[${nested}]}`)],
     [
