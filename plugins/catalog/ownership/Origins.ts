@@ -155,11 +155,21 @@ const isOf =
 /** Reads one document of thousands of entries, after the requests of others. */
 const inStep = <A>(read: () => A): Effect.Effect<A> => Effect.map(Effect.yieldNow, read)
 
+/** Reads the operations of an origin's OpenAPI document. */
+const makeOperations = Effect.gen(function* () {
+  const { openApi } = yield* OriginDocuments
+  const { assets } = yield* PricedAssets
+  return (base: string, payTos: ReadonlyArray<string>) =>
+    Effect.flatMap(openApi(base), ({ document }) =>
+      inStep(() => readOpenApi(readJson(document), base, { assets, payTos }))
+    )
+})
+
 /** The live requests to an origin, after its own document, and the parsing of its offers. */
 const questions = Effect.gen(function* () {
   const config = yield* Config
-  const { isGone, manifest, openApi, send } = yield* OriginDocuments
-  const { assets } = yield* PricedAssets
+  const { isGone, manifest, send } = yield* OriginDocuments
+  const operations = yield* makeOperations
   const pace = makeCpuThrottle(readingPace)
   const options = { config: { ...config, requireValidSchema: false }, validate: makeValidator() }
 
@@ -190,12 +200,6 @@ const questions = Effect.gen(function* () {
       Effect.map((answer) => liveOf(answer, identity, method)),
       Effect.catch(unreachedAt(new URL(identity.resource), method))
     )
-
-  /** The operations of the origin's OpenAPI document. */
-  const operations = Effect.fnUntraced(function* (base: string, payTos: ReadonlyArray<string>) {
-    const { document } = yield* openApi(base)
-    return yield* inStep(() => readOpenApi(readJson(document), base, { assets, payTos }))
-  })
 
   /** Reads the documents' offers of a resource whose live page gave no terms, and the methods that they name. */
   const documented = Effect.fnUntraced(function* (
