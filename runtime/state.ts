@@ -106,7 +106,7 @@ export const claimState = (folder: string) =>
 export const releaseState = (folder: string) =>
   Effect.sync(() => {
     rmSync(join(folder, MARK), { force: true })
-    if (readdirSync(folder).every((name) => name.endsWith(".held"))) rmSync(folder, { recursive: true })
+    if (readdirSync(folder).length === 0) rmSync(folder, { recursive: true })
   })
 
 /** Whether a process was ever started over the folder. */

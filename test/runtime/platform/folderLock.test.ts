@@ -65,7 +65,7 @@ it.live("a killed holder leaves the folder free", () =>
         Effect.sync(() => expect(readFileSync(`${folder}.lock`, "utf8")).toMatch(`${process.pid} `))
       )
     )
-    expect(existsSync(`${folder}.lock`)).toBe(false)
+    expect(["lock", "held"].map((kind) => existsSync(`${folder}.${kind}`))).toEqual([false, false])
   })
 )
 
@@ -102,3 +102,17 @@ it.live("two processes with one pid write two instance files", () =>
     })
   )
 )
+
+it("one of many processes holds a folder at a time", async () => {
+  const folder = join(base, String(folders++))
+  const counter = join(base, "counter")
+  writeFileSync(counter, "0")
+  const turns = [1, 2, 3].map(async () => {
+    const child = spawn(process.execPath, [join(root, "test/support/takeTurns.ts"), folder, counter, "200"])
+    children.push(child)
+    return (await once(child, "exit"))[0] as number
+  })
+  expect(await Promise.all(turns)).toEqual([0, 0, 0])
+  expect(readFileSync(counter, "utf8")).toBe("600")
+  expect(existsSync(`${folder}.held`)).toBe(false)
+}, 60_000)
