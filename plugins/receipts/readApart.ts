@@ -1,7 +1,7 @@
-// Reads within a caller's transaction, such as a webhook batch that is being queued. The read runs behind a savepoint
-// and with its own statement timeout, so its error, or a lock that it waits for, neither aborts nor delays the rest of
-// the transaction. Outside a transaction the read is an ordinary statement.
-import { Duration, Effect, Option } from "effect"
+// Reads for which nothing may wait long, such as those of a webhook's body. The read has its own statement timeout, and
+// within a caller's transaction a savepoint, so its error, or a lock that it waits for, neither aborts nor delays the
+// rest of the transaction.
+import { Duration, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { field, rootCause } from "../../kernel/database/errorMessage.ts"
 import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
@@ -18,7 +18,6 @@ export const readApart = Effect.fnUntraced(function* <A, E, R>(
   timeout: Duration.Duration,
   read: Effect.Effect<A, E, R>
 ): Effect.fn.Return<A, E | SqlError.SqlError, R> {
-  if (Option.isNone(yield* Effect.serviceOption(sql.transactionService))) return yield* read
   const set = (value: string) => sql`set_config('statement_timeout', ${value}, true)`
   const bounded = Effect.gen(function* () {
     const [row] = yield* sql<{ before: string }>`select before, ${set(String(Duration.toMillis(timeout)))}

@@ -12,18 +12,14 @@ import { type SettlementRecord, Settlements } from "../../kernel/settlement/stor
 import { endedType, readSettlementFact } from "../../kernel/settlement/store/facts.ts"
 import { Extensions } from "../../kernel/payment/Extension.ts"
 import { eventExtensions } from "../../kernel/payment/settledExtensions.ts"
-import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { channelLostType } from "../batch-store/contract.ts"
 import { Config } from "./Config.ts"
 import { Deliveries, type NamedReceiver } from "./Deliveries.ts"
 import { encodeBody, encodeLost } from "./MessageWire.ts"
 import { Sender } from "./Sender.ts"
 
-/**
- * Longest wait of a batch for hooks, which may wait for a remote key. Its transaction holds the cursor, and the whole
- * embedded database, for which payments wait.
- */
-const hooksMillisMax = 100
+/** Longest wait of a batch for hooks, which may wait for a remote key or a locked table, before its transaction. */
+const hooksTimeMax = Duration.millis(1_500)
 /** Interval between renewals of this replica's receivers. */
 const announceEvery = "1 minute"
 
@@ -48,6 +44,34 @@ const announceReceivers = Effect.gen(function* () {
   })
 })
 
+/**
+ * The additions of hooks to the bodies of a batch, made before its transaction, which holds the cursor and the whole
+ * embedded database. A fact whose hooks took too long has none: the first attempt makes its body.
+ */
+const makeAdditions = Effect.gen(function* () {
+  const settlements = yield* Settlements
+  const extensions = yield* Extensions
+  const added = new Map<bigint, Effect.Success<ReturnType<typeof eventExtensions>>>()
+  const hasHooks = ({ type }: Fact) => type === endedType("settled") && extensions.settledHooks().length > 0
+
+  return {
+    of: (fact: Fact) => (hasHooks(fact) ? added.get(fact.id) : {}),
+    prepare: Effect.fnUntraced(function* (batch: ReadonlyArray<Fact>) {
+      added.clear()
+      const settled = batch.filter(hasHooks)
+      if (settled.length === 0) return
+      const records = yield* settlements.byIds([...new Set(settled.map(({ subject }) => subject))])
+      const recordOf = new Map(records.map((record) => [record.id, record]))
+      yield* Effect.forEach(settled, ({ id, subject, type }) => {
+        const record = recordOf.get(subject)
+        return record === undefined
+          ? Effect.void
+          : Effect.map(eventExtensions(extensions, type, record), (members) => void added.set(id, members))
+      }).pipe(Effect.timeoutOption(hooksTimeMax))
+    })
+  }
+})
+
 export const queueEvents = Effect.gen(function* () {
   const { receivers } = yield* Config
   // No receivers: do not consume; the first receiver starts at the end.
@@ -58,39 +82,23 @@ export const queueEvents = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   const settlements = yield* Settlements
-  const extensions = yield* Extensions
   const [dialect] = (yield* WireVocabulary).dialects
 
   const known = yield* announceReceivers
-  /** None if the hooks take longer than the transaction may wait: then the first attempt makes the body. */
-  const addedSoon = Effect.fnUntraced(function* (type: string, record: SettlementRecord, endMillis: number) {
-    if (type !== endedType("settled") || extensions.settledHooks().length === 0) return Option.some({})
-    const left = endMillis - (yield* monotonicMillis)
-    return left <= 0
-      ? Option.none()
-      : yield* Effect.timeoutOption(eventExtensions(extensions, type, record), Duration.millis(left))
-  })
-
-  const owedFor = Effect.fnUntraced(function* (
-    fact: Fact,
-    record: SettlementRecord | undefined,
-    { endMillis, receivers }: { readonly receivers: ReadonlyArray<NamedReceiver>; readonly endMillis: number }
-  ) {
+  const additions = yield* makeAdditions
+  const owedFor = (fact: Fact, record: SettlementRecord | undefined, receivers: ReadonlyArray<NamedReceiver>) => {
     const lost = lostOf(fact)
     const read = Option.getOrUndefined(readSettlementFact(fact))
     if (fact.principal === null || (Option.isNone(lost) && read === undefined)) return []
     const those = receivers.filter(({ principal }) => principal === undefined || principal === fact.principal)
     if (those.length === 0) return []
     const event = read?._tag === "Ended" ? { ...fact, reason: read.data.reason } : fact
+    const added = additions.of(fact)
     const body = Option.isSome(lost)
       ? encodeLost(fact, lost.value, dialect)
-      : record === undefined
+      : record === undefined || added === undefined
         ? null
-        : Option.getOrNull(
-            Option.map(yield* addedSoon(fact.type, record, endMillis), (added) =>
-              encodeBody(event, record, dialect, added)
-            )
-          )
+        : encodeBody(event, record, dialect, added)
     return those.map(({ name }) => ({
       receiver: name,
       position: fact.position,
@@ -100,17 +108,18 @@ export const queueEvents = Effect.gen(function* () {
       at: fact.at,
       body
     }))
-  })
+  }
 
   yield* facts.consume({
     consumer: "webhooks",
     from: "end",
+    prepare: additions.prepare,
     handle: Effect.fnUntraced(function* (batch) {
       const ids = batch.filter((fact) => Option.isSome(readSettlementFact(fact))).map(({ subject }) => subject)
       const records = yield* settlements.byIds([...new Set(ids)])
       const recordOf = new Map(records.map((record) => [record.id, record]))
-      const within = { receivers: yield* known, endMillis: (yield* monotonicMillis) + hooksMillisMax }
-      const owed = (yield* Effect.forEach(batch, (fact) => owedFor(fact, recordOf.get(fact.subject), within))).flat()
+      const receiversOfAll = yield* known
+      const owed = batch.flatMap((fact) => owedFor(fact, recordOf.get(fact.subject), receiversOfAll))
       if (owed.length === 0) return
       yield* deliveries.owe(owed)
       yield* sql.afterCommit(sender.wake)
