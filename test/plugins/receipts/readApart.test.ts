@@ -1,4 +1,4 @@
-// A read that fails or succeeds within a transaction, which continues unchanged.
+// A read with its own time, alone or within a transaction, which continues unchanged.
 import { expect } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -28,7 +28,8 @@ describeDatabases(
               expect(yield* timeout).toEqual(before)
             })
           )
-          expect(yield* apart(timeout)).toEqual(before)
+          expect(yield* apart(timeout)).toEqual([{ value: "100ms" }])
+          expect(yield* timeout).toEqual(before)
         })
       )
     })(layer)
