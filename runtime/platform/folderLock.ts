@@ -1,7 +1,7 @@
 // A lock on a folder that only one process may use. The system holds it on a file next to the folder (`heldFile.ts`),
-// so it also counts in another container over the same volume, where the holder's pid says nothing. A second file names
-// the holder's pid and start time for people, and for processes of earlier versions, which know no other lock. Works on
-// Node and Deno.
+// so it also counts in another container over the same volume, where the holder's pid identifies no process. A second
+// file has the holder's pid and start time: for people, and for processes of earlier versions, which only read that
+// file. Works on Node and Deno.
 import { Effect, Layer, Schema, type Scope } from "effect"
 import { randomUUID } from "node:crypto"
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
@@ -58,8 +58,12 @@ const holderOf = (content: string): number | undefined => {
 /** Complete or absent: a process of an earlier version takes over the folder of a lock without a pid. */
 const writeHolder = (file: string): void => {
   const draft = `${file}.${randomUUID()}`
-  writeFileSync(draft, `${process.pid} ${startOf(process.pid)}`, { mode: 0o600 })
-  renameSync(draft, file)
+  try {
+    writeFileSync(draft, `${process.pid} ${startOf(process.pid)}`, { mode: 0o600 })
+    renameSync(draft, file)
+  } finally {
+    rmSync(draft, { force: true })
+  }
 }
 
 const locked = (folder: string, holder: string) =>
@@ -67,25 +71,28 @@ const locked = (folder: string, holder: string) =>
     message: `${folder} is in use by ${holder}; stop that one first, or choose another folder with --state DIR`
   })
 
-/** Names the holder for a person. A pid of another container or machine says nothing here. */
-const describeHolder = (content: string | undefined): string => {
-  const pid = holderOf(content ?? "")
-  return pid === undefined ? "a process of another container or machine" : `process ${pid}`
-}
+/** The living process of this machine that a lock's file names. */
+const holderIn = (file: string): number | undefined => holderOf(read(file) ?? "")
+
+/** For a person. A pid of another container or machine identifies no process here. */
+const describeHolder = (pid: number | undefined): string =>
+  pid === undefined ? "a process of another container or machine" : `process ${pid}`
 
 /** Returns the release. */
 const acquire = (folder: string): (() => void) => {
   const file = `${folder}.lock`
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const release = tryHold(heldFileOf(folder))
-  if (release === undefined) throw locked(folder, describeHolder(read(file)))
+  if (release === undefined) throw locked(folder, describeHolder(holderIn(file)))
   // A process of an earlier version has only written its pid.
-  const before = holderOf(read(file) ?? "")
-  if (before !== undefined && before !== process.pid) {
+  const before = holderIn(file)
+  try {
+    if (before !== undefined && before !== process.pid) throw locked(folder, describeHolder(before))
+    writeHolder(file)
+  } catch (error) {
     release()
-    throw locked(folder, `process ${before}`)
+    throw error
   }
-  writeHolder(file)
   return () => {
     rmSync(file, { force: true })
     release()
@@ -94,8 +101,8 @@ const acquire = (folder: string): (() => void) => {
 
 /** Describes the process that holds the folder; undefined without one. */
 export const holderOfFolder = (folder: string): string | undefined => {
-  const content = read(`${folder}.lock`)
-  if (isHeld(heldFileOf(folder)) || holderOf(content ?? "") !== undefined) return describeHolder(content)
+  const pid = holderIn(`${folder}.lock`)
+  return pid !== undefined || isHeld(heldFileOf(folder)) ? describeHolder(pid) : undefined
 }
 
 /** Holds the folder until the Scope closes. */

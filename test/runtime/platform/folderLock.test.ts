@@ -3,9 +3,18 @@ import { afterAll, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import process from "node:process"
 import { root } from "../../../runtime/bootstrap.mjs"
 import { holderOfFolder, lockFolder } from "../../../runtime/platform/folderLock.ts"
@@ -86,6 +95,17 @@ it.live("one process keeps a folder from its own second holder", () =>
       expect(yield* refusal(folder)).toContain(`in use by process ${process.pid};`)
     })
   )
+)
+
+it.live("a holder that cannot be written keeps nothing locked", () =>
+  Effect.gen(function* () {
+    const folder = join(base, String(folders++))
+    mkdirSync(`${folder}.lock`)
+    expect(yield* refusal(folder)).toContain("cannot be locked")
+    expect(readdirSync(base).filter((name) => name.startsWith(basename(folder)))).toEqual([`${basename(folder)}.lock`])
+    rmdirSync(`${folder}.lock`)
+    yield* Effect.scoped(lockFolder(folder))
+  })
 )
 
 it.live("two processes with one pid write two instance files", () =>
