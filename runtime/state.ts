@@ -121,11 +121,6 @@ const readNote = (file: string): Instance | undefined => {
   }
 }
 
-const removeNote = (file: string): void => {
-  rmSync(file, { force: true })
-  rmSync(heldFileOf(file), { force: true })
-}
-
 /** The processes that serve over the folder now. */
 export const instancesOf = (folder: string): ReadonlyArray<Instance> => {
   const running = join(folder, "running")
@@ -142,14 +137,14 @@ export const announce = (folder: string, note: Omit<Instance, "pid">) =>
       const running = join(folder, "running")
       mkdirSync(running, { recursive: true, mode: 0o700 })
       for (const name of readdirSync(running).filter((name) => name.endsWith(".json")))
-        if (readNote(join(running, name)) === undefined) removeNote(join(running, name))
+        if (readNote(join(running, name)) === undefined) rmSync(join(running, name), { force: true })
       // Processes in two containers may have the same pid.
       const file = join(running, `${process.pid}-${randomUUID()}.json`)
       const release = tryHold(heldFileOf(file))
       const whole: Instance = { pid: process.pid, ...note }
       writeFileSync(file, `${JSON.stringify(whole)}\n`, { mode: 0o600 })
       return () => {
-        removeNote(file)
+        rmSync(file, { force: true })
         release?.()
       }
     }),

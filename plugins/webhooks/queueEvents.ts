@@ -44,12 +44,18 @@ const announceReceivers = Effect.gen(function* () {
   })
 })
 
+/** The settlements' records of facts, by settlement. */
+const recordsOf = Effect.fnUntraced(function* (batch: ReadonlyArray<Fact>) {
+  const { byIds } = yield* Settlements
+  const records = yield* byIds([...new Set(batch.map(({ subject }) => subject))])
+  return new Map(records.map((record) => [record.id, record]))
+})
+
 /**
  * The additions of hooks to the bodies of a batch, made before its transaction, which holds the cursor and the whole
- * embedded database. A fact whose hooks took too long has none: the first attempt makes its body.
+ * embedded database. If a fact's hooks take too long, the first attempt makes its body.
  */
 const makeAdditions = Effect.gen(function* () {
-  const settlements = yield* Settlements
   const extensions = yield* Extensions
   const added = new Map<bigint, Effect.Success<ReturnType<typeof eventExtensions>>>()
   const hasHooks = ({ type }: Fact) => type === endedType("settled") && extensions.settledHooks().length > 0
@@ -60,8 +66,7 @@ const makeAdditions = Effect.gen(function* () {
       added.clear()
       const settled = batch.filter(hasHooks)
       if (settled.length === 0) return
-      const records = yield* settlements.byIds([...new Set(settled.map(({ subject }) => subject))])
-      const recordOf = new Map(records.map((record) => [record.id, record]))
+      const recordOf = yield* recordsOf(settled)
       yield* Effect.forEach(settled, ({ id, subject, type }) => {
         const record = recordOf.get(subject)
         return record === undefined
@@ -81,7 +86,6 @@ export const queueEvents = Effect.gen(function* () {
   const sender = yield* Sender
   const sql = yield* SqlClient.SqlClient
 
-  const settlements = yield* Settlements
   const [dialect] = (yield* WireVocabulary).dialects
 
   const known = yield* announceReceivers
@@ -115,9 +119,7 @@ export const queueEvents = Effect.gen(function* () {
     from: "end",
     prepare: additions.prepare,
     handle: Effect.fnUntraced(function* (batch) {
-      const ids = batch.filter((fact) => Option.isSome(readSettlementFact(fact))).map(({ subject }) => subject)
-      const records = yield* settlements.byIds([...new Set(ids)])
-      const recordOf = new Map(records.map((record) => [record.id, record]))
+      const recordOf = yield* recordsOf(batch.filter((fact) => Option.isSome(readSettlementFact(fact))))
       const receiversOfAll = yield* known
       const owed = batch.flatMap((fact) => owedFor(fact, recordOf.get(fact.subject), receiversOfAll))
       if (owed.length === 0) return

@@ -10,13 +10,13 @@ const triesMax = 5
 /** The file that is locked for `path`. */
 export const heldFileOf = (path: string): string => `${path}.held`
 
-/** Identifies a file whatever its name; undefined without one. */
+/** Device and inode of the file with this name; undefined without one. */
 const identityOf = (file: string): string | undefined => {
   const found = statSync(file, { bigint: true, throwIfNoEntry: false })
   return found === undefined ? undefined : `${found.dev} ${found.ino}`
 }
 
-/** Locks whichever file has this name; returns the lock, and whether that file still has the name. */
+/** Locks the file with this name; returns the lock, and whether the locked file still has the name. */
 const lock = (file: string) => {
   const before = identityOf(file)
   const opened = new DatabaseSync(file, { timeout: 0 })
@@ -51,7 +51,7 @@ export const tryHold = (file: string): (() => void) | undefined => {
   return undefined
 }
 
-/** Whether a process holds a file. */
+/** Whether a process holds a file; deletes the file of a holder that ended. */
 export const isHeld = (file: string): boolean => {
   if (!existsSync(file)) return false
   const release = tryHold(file)

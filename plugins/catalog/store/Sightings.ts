@@ -25,8 +25,8 @@ export const gather = Duration.seconds(1)
 const beat = Duration.seconds(10)
 
 /**
- * SQLSTATEs of class 22: a value that the database refuses now it refuses again. Observations hold strangers' text, and
- * sales and sightings must not wait for them for ever.
+ * SQLSTATEs of class 22: the database refuses such a value on every retry. Observations contain strangers' text, which
+ * must not keep sales and sightings from being stored.
  */
 const isRefusedValue = (error: SqlError.SqlError): boolean =>
   String(field(rootCause(error), "code") ?? "").startsWith("22")
