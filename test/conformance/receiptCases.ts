@@ -79,6 +79,7 @@ const buyerCases = async (name: SetName, set: OfficialSet, world: World, part: P
     assert.equal(first.json.success, true, first.text)
     assert.match(first.json.extensions["tollkeeper-receipt"].info.receipt, /^ey/)
     assert.equal(again.text, first.text)
+    await provenOf(world, first.json.transaction)
   })
   if (name === "c")
     await part.check("the official code of offer-receipt resolves its key and verifies it", async () => {
@@ -272,7 +273,9 @@ export const receiptCases = async (
         try {
           const before = await sizeOf(world)
           const mine = await buyerCases(name, set, world, part, seller.publicKey())
-          await part.check("one payment is one leaf", async () => assert.equal((await sizeOf(world)) - before, 1))
+          await part.check("two payments, one of them asked for again, are two leaves", async () =>
+            assert.equal((await sizeOf(world)) - before, 2)
+          )
           await attackCases(set, world, part, mine)
         } finally {
           await set.stop()
