@@ -27,5 +27,6 @@ export const dailyGroups: ReadonlyArray<ReadonlyArray<ConformancePart>> = [
   ["mcp", "malformed"],
   ["batch", "resend"],
   ["reach", "upto", "neutral"],
-  ["agents", "receipts", "attacks", "catalog"]
+  ["receipts", "attacks"],
+  ["agents", "catalog"]
 ]

@@ -201,6 +201,25 @@ describe("a part", () => {
     expect(readFileSync(runs, "utf8")).toBe("8 8 9 ")
   })
 
+  it("runs a program with few failures again, if it says so", async () => {
+    const runs = join(folder, "cases")
+    const failing = (failed: number, again: boolean): Part => ({
+      ...program(`
+        const { appendFileSync, existsSync, readFileSync } = require("node:fs")
+        const before = existsSync(${JSON.stringify(runs)}) ? readFileSync(${JSON.stringify(runs)}, "utf8") : ""
+        appendFileSync(${JSON.stringify(runs)}, "${failed}")
+        const failed = before.endsWith("${failed}") ? 0 : ${failed}
+        console.log(9 - failed + " passed, " + failed + " failed")
+        process.exit(failed)`),
+      ...(again ? { again: true } : {})
+    })
+    expect((await onMachine("own", failing(1, true))).counts).toMatchObject({ failed: 1 })
+    expect((await onMachine("shared", failing(2, false))).counts).toMatchObject({ failed: 2 })
+    expect((await onMachine("shared", failing(3, true))).counts).toEqual({ passed: 9, failed: 0, skipped: 0 })
+    expect((await onMachine("shared", failing(4, true))).counts).toMatchObject({ failed: 4 })
+    expect(readFileSync(runs, "utf8")).toBe("12334")
+  })
+
   it("whose program is not there has failed", async () => {
     const { counts } = await runPart({ ...program(""), command: join(folder, "none") })
     expect(counts).toMatchObject({ passed: 0, failed: 1 })

@@ -21,6 +21,8 @@ export interface Part {
   readonly figures: Figures
   /** After this many minutes the part is stopped and has failed. */
   readonly minutesMax: number
+  /** If few of its cases fail on a shared machine, the part runs again as a whole; vitest runs failed files again. */
+  readonly again?: true
 }
 
 export interface Ended {

@@ -118,7 +118,8 @@ const conformance: Part = {
   command: node,
   args: ["test/conformance/run.ts"],
   figures: "last-line",
-  minutesMax: 28
+  minutesMax: 28,
+  again: true
 }
 
 const conformanceOnDeno = (deno: string): Part => ({

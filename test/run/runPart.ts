@@ -108,22 +108,33 @@ const runOnce = (part: Part, output: Output): Promise<Result> =>
     child.once("exit", (status) => setImmediate(end, status))
   })
 
-/** If more files than these fail, the machine is not the cause. */
+/** If more files, or cases of a program, than these fail, the machine is not the cause. */
 const filesAgainMax = 8
+const casesAgainMax = 3
+
+/** The part to run again after its failures, if any. */
+const partAgain = (part: Part, { counts, failedFiles }: Result): Part | undefined => {
+  if (failedFiles.length > 0 && failedFiles.length <= filesAgainMax) {
+    // A share applies to all files: it would exclude most of a few files, and Vitest refuses it for a single one.
+    const whole = part.args.filter((arg) => !arg.startsWith("--shard="))
+    return { ...part, args: [...whole, ...failedFiles] }
+  }
+  const isFew = counts.passed > 0 && counts.failed > 0 && counts.failed <= casesAgainMax
+  return part.again === true && isFew ? part : undefined
+}
 
 /**
  * Runs the part to its end; never rejects. A shared machine may starve a facilitator once: if `CI` is set, test files
- * with a failure run again in a new process, and a second failure counts. Vitest could retry each failed test in place,
- * but `layer` of `@effect/vitest` counts such a test twice, and ends its services before the last test of its block.
+ * with a failure, and programs with a few, run again in a new process, and a second failure counts. Vitest could retry
+ * each failed test in place, but `layer` of `@effect/vitest` counts such a test twice, and ends its services before the
+ * last test of its block.
  */
 export const runPart = async (part: Part, output: Output = "passed"): Promise<Result> => {
   const first = await runOnce(part, output)
-  const { failedFiles } = first
-  if (process.env["CI"] !== "true" || failedFiles.length === 0 || failedFiles.length > filesAgainMax) return first
+  const next = process.env["CI"] === "true" ? partAgain(part, first) : undefined
+  if (next === undefined) return first
   for (const failure of first.failures) console.log(`\ntried again: ${part.name}: ${failure}`)
-  // A share applies to all files: it would exclude most of a few files, and Vitest refuses it for a single one.
-  const whole = part.args.filter((arg) => !arg.startsWith("--shard="))
-  const again = await runOnce({ ...part, args: [...whole, ...failedFiles] }, output)
+  const again = await runOnce(next, output)
   const healed = Math.max(0, first.counts.failed - again.counts.failed)
   return {
     ...again,
