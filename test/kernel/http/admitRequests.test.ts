@@ -26,6 +26,7 @@ const callers = Authentication.layer.pipe(
 const places: Readonly<Record<string, DeclaredPlace>> = {
   "/cheap": { callers: "public", cost: { cpuMillis: 1, bytesOut: 0 } },
   "/costly": { callers: "public", cost: { cpuMillis: 20, bytesOut: 0, rowsWritten: 40 } },
+  "/slow": { callers: "public", cost: { cpuMillis: 99, bytesOut: 0 } },
   "/long": { callers: "public", cost: { cpuMillis: 1, bytesOut: 26_214_400 - 262_144 } },
   "/verify": { callers: "keyed", cost: { cpuMillis: 1_000, bytesOut: 0 }, isPayment: true },
   "/health": { callers: "public", cost: { cpuMillis: 1, bytesOut: 0 }, isProbe: true },
@@ -80,6 +81,9 @@ it.effect("a request gets back the bytes and the time that it did not take", () 
     // The length of a stream is unknown, so it costs what the route declares.
     const streamed = Effect.succeed(HttpServerResponse.stream(Stream.empty))
     expect(yield* statuses(ask("/long", "203.0.113.8", {}, streamed), 3)).toEqual([200, 200, 429])
+    // The time is a difference, also long after the process started.
+    yield* TestClock.adjust("1 hour")
+    expect(yield* statuses(ask("/slow", "203.0.113.9"), 20)).toEqual(Array.from({ length: 20 }, () => 204))
   }).pipe(Effect.provide(callers))
 )
 
