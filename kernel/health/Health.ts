@@ -13,8 +13,10 @@ import { PluginStates } from "../plugin/PluginStates.ts"
 
 export interface HealthReport {
   readonly state: "ready" | "degraded" | "disabled"
-  /** At most 200 characters are shown. */
+  /** At most 200 characters are shown, to anyone: it names no caller, account or amount. */
   readonly detail?: string
+  /** Operators see it in place of `detail`, with the same limit; it may name callers. */
+  readonly operatorDetail?: string
   /** Figures in addition to the state, such as balances in stroops as text. */
   readonly figures?: Readonly<Record<string, string | number | boolean | null>>
 }
@@ -31,14 +33,20 @@ const searchBranches = ["lexical", "semantic"] as const
 const detailMax = 200
 const reportTimeout = "1 second"
 
-/** Merges reports under one name, bounded. */
-const together = (reports: ReadonlyArray<HealthReport>): HealthReport => {
+/** Whether a figure is an account's balance, which only an operator needs. */
+const isBalance = (figure: string): boolean => figure.includes("Stroops")
+
+/** Merges reports under one name, bounded; the public form leaves out what only operators may see. */
+const together = (reports: ReadonlyArray<HealthReport>, isOperator: boolean): HealthReport => {
   const worst = (["degraded", "ready"] as const).find((state) => reports.some((one) => one.state === state))
-  const detail = reports.flatMap((one) => one.detail ?? []).join("; ")
+  const detail = reports
+    .flatMap((one) => (isOperator ? (one.operatorDetail ?? one.detail) : one.detail) ?? [])
+    .join("; ")
+  const figures = Object.entries(Object.assign({}, ...reports.map((one) => one.figures ?? {})))
   return {
     state: worst ?? "disabled",
     ...(detail === "" ? {} : { detail: detail.slice(0, detailMax) }),
-    ...Object.assign({}, ...reports.map(({ figures }) => figures ?? {}))
+    ...Object.fromEntries(figures.filter(([name]) => isOperator || !isBalance(name)))
   }
 }
 
@@ -58,7 +66,7 @@ export class Health extends Context.Service<
       branch: string,
       report: Effect.Effect<SearchReport>
     ) => Effect.Effect<void, never, Scope.Scope>
-    readonly reports: Effect.Effect<Readonly<Record<string, HealthReport>>>
+    readonly reports: (isOperator: boolean) => Effect.Effect<Readonly<Record<string, HealthReport>>>
     readonly search: Effect.Effect<Readonly<Record<string, unknown>>>
   }
 >()("tollkeeper/kernel/Health") {
@@ -90,16 +98,18 @@ export class Health extends Context.Service<
         )
       },
       registerSearch: (branch, report) => keep(branches, branch, report),
-      reports: Effect.gen(function* () {
+      reports: Effect.fnUntraced(function* (isOperator) {
         const said = yield* Effect.forEach(
           reports,
           ({ name, report }) => Effect.map(ask(report), (answer) => ({ name, answer })),
           { concurrency: "unbounded" }
         )
-        const names = [...new Set(said.map(({ name }) => name))]
-        return Object.fromEntries(
-          names.map((name) => [name, together(said.flatMap((one) => (one.name === name ? [one.answer] : [])))])
-        )
+        const byName = Map.groupBy(said, ({ name }) => name)
+        const merged = [...byName].map(([name, all]) => {
+          const answers = all.map(({ answer }) => answer)
+          return [name, together(answers, isOperator)] as const
+        })
+        return Object.fromEntries(merged)
       }),
       search: Effect.gen(function* () {
         const names = [...new Set([...searchBranches, ...branches.keys()])]
@@ -139,10 +149,6 @@ const Readiness = Schema.StructWithRest(
   [Schema.Record(Schema.String, Schema.Unknown)]
 ).annotate({ identifier: "Readiness" })
 
-/** The public form of a report: without the balances of accounts, which only an operator needs. */
-const withoutBalances = (report: HealthReport): HealthReport =>
-  Object.fromEntries(Object.entries(report).filter(([name]) => !name.includes("Stroops"))) as unknown as HealthReport
-
 const probe = (
   path: HttpRouter.PathInput,
   id: string,
@@ -171,7 +177,6 @@ export const routes = Layer.effectDiscard(
     const callers = yield* Authentication
     const live = Effect.succeed(json({ status: "ok" }))
     const ready = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
-      const shown = callers.mayOperate(request) ? (report: HealthReport) => report : withoutBalances
       const ready = yield* Effect.match(database.ping, { onFailure: () => false, onSuccess: () => true })
       const body = {
         status: ready ? "ready" : "not_ready",
@@ -179,7 +184,7 @@ export const routes = Layer.effectDiscard(
         plugins: Object.fromEntries(
           plugins.all().map(({ detail, id, state }) => [id, detail === undefined ? { state } : { state, detail }])
         ),
-        ...Object.fromEntries(Object.entries(yield* health.reports).map(([name, report]) => [name, shown(report)]))
+        ...(yield* health.reports(callers.mayOperate(request)))
       }
       return json(body, { status: ready ? 200 : 503 })
     })

@@ -145,15 +145,19 @@ const makeReadUnpaid = Effect.gen(function* () {
  */
 const reportOf = ({ firstEndsAt, unanswered }: Withdrawals, lost: ReadonlyArray<Lost>, unpaid: ReadonlyArray<Owed>) => {
   const endsAt = new Date((firstEndsAt ?? 0) * 1_000).toISOString()
+  const withdrawn =
+    unanswered === 0 ? [] : [`${unanswered} started withdrawals with unclaimed charges; the first may end at ${endsAt}`]
+  const recent = lost.filter(({ isRecent }) => isRecent)
   const details = [
-    ...(unanswered === 0
-      ? []
-      : [`${unanswered} started withdrawals with unclaimed charges; the first may end at ${endsAt}`]),
-    ...lost
-      .filter(({ isRecent }) => isRecent)
-      .map(
-        ({ amount, channels, token }) => `payers have withdrawn ${amount} of ${token}, charged in ${channels} channels`
-      ),
+    ...withdrawn,
+    ...(recent.length === 0 ? [] : ["payers have withdrawn charged amounts"]),
+    ...(unpaid.length === 0 ? [] : [`claimed amounts of ${unpaid.length} receivers are not paid out`])
+  ]
+  const operatorDetails = [
+    ...withdrawn,
+    ...recent.map(
+      ({ amount, channels, token }) => `payers have withdrawn ${amount} of ${token}, charged in ${channels} channels`
+    ),
     ...unpaid.map(
       ({ amount, principal, reason, receiver, token }) =>
         `${amount} of ${token}, claimed for ${receiver} of ${principal}, is not paid out: ${reason}`
@@ -166,7 +170,12 @@ const reportOf = ({ firstEndsAt, unanswered }: Withdrawals, lost: ReadonlyArray<
   }
   return details.length === 0
     ? { state: "ready" as const, figures }
-    : { state: "degraded" as const, detail: details.join("; "), figures }
+    : {
+        state: "degraded" as const,
+        detail: details.join("; "),
+        operatorDetail: operatorDetails.join("; "),
+        figures
+      }
 }
 
 export const startClaimer = Effect.gen(function* () {

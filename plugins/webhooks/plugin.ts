@@ -49,13 +49,18 @@ const started = Layer.effectDiscard(
       Effect.sync(() => {
         if (config.receivers.length === 0) return { state: "disabled" as const }
         const failing = sender.failing().filter((name) => !disabled.includes(name))
-        const details = [
-          ...(disabled.length === 0 ? [] : [`disabled by their 410: ${disabled.join(", ")}`]),
-          ...(failing.length === 0 ? [] : [`not reached, being retried: ${failing.join(", ")}`])
-        ]
-        return details.length === 0
-          ? { state: "ready" as const }
-          : { state: "degraded" as const, detail: details.join("; ") }
+        const problems = [
+          { what: "disabled by their 410", names: disabled },
+          { what: "not reached, being retried", names: failing }
+        ].filter(({ names }) => names.length > 0)
+        if (problems.length === 0) return { state: "ready" as const }
+        const listed = (ofNames: (names: ReadonlyArray<string>) => string) =>
+          problems.map(({ names, what }) => `${what}: ${ofNames(names)}`).join("; ")
+        return {
+          state: "degraded" as const,
+          detail: listed((names) => `${names.length} ${names.length === 1 ? "receiver" : "receivers"}`),
+          operatorDetail: listed((names) => names.join(", "))
+        }
       })
     )
   })

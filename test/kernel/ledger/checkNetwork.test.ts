@@ -22,7 +22,7 @@ it.live(
         passphrase: testPassphrase,
         timeout: Duration.seconds(2)
       })
-      const ledger = Effect.map(health.reports, (reports) => reports["ledger"])
+      const ledger = Effect.map(health.reports(true), (reports) => reports["ledger"])
       const until = (expected: string) => eventually(Effect.map(ledger, JSON.stringify), (seen) => seen === expected)
       yield* until('{"state":"degraded","detail":"endpoint 2: wrong network"}')
       wrong.script["getNetwork"] = { result: { passphrase: testPassphrase, protocolVersion: 23 } }
