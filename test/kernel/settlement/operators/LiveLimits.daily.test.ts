@@ -7,10 +7,11 @@ import { eventually } from "../../../support/eventually.ts"
 import { startFacilitator } from "../../../support/facilitator.ts"
 
 const environment = {
-  FACILITATOR_API_KEYS: "shop:shop-secret-0123456789",
+  FACILITATOR_API_KEYS: "shop:shop-secret-0123456789,poor:poor-secret-0123456789",
   OPERATOR_API_KEYS: "ops:ops-secret-0123456789"
 }
 const shop = { authorization: "Bearer shop-secret-0123456789" }
+const poor = { authorization: "Bearer poor-secret-0123456789" }
 const ops = { authorization: "Bearer ops-secret-0123456789", "content-type": "application/json" }
 
 describe.each(databaseKinds)("limits on %s", (database) => {
@@ -18,14 +19,16 @@ describe.each(databaseKinds)("limits on %s", (database) => {
     "a budget changes by key and for everyone while the facilitator runs",
     () =>
       Effect.gen(function* () {
-        const world = yield* startFacilitator({ environment, database })
+        const settings = ["limits.max_sponsored_stroops_per_day_by_key={poor: 0}"]
+        const world = yield* startFacilitator({ environment, database, set: settings })
         const payer = yield* world.account()
         const payTo = (yield* world.account(0n)).publicKey()
-        const reasonOf = Effect.gen(function* () {
+        const reasonFor = Effect.fnUntraced(function* (key: typeof shop) {
           const { body } = yield* world.payment({ payer, payTo, amount: 10_000n })
-          const { json } = yield* world.verify(body, shop)
+          const { json } = yield* world.verify(body, key)
           return json.isValid === true ? "valid" : (json.invalidReason as string)
         })
+        const reasonOf = reasonFor(shop)
         const set = (change: object) =>
           world.ask("/dashboard/v1/moves", {
             method: "POST",
@@ -38,6 +41,12 @@ describe.each(databaseKinds)("limits on %s", (database) => {
         expect(yield* reasonOf).toMatch(/sponsor_budget_exceeded$/)
         expect((yield* set({ name: perKey, key: "shop", value: "6000000" })).status).toBe(200)
         expect(yield* reasonOf).toBe("valid")
+        // Another key's limit from the settings stays, until it is changed too.
+        expect(yield* reasonFor(poor)).toMatch(/sponsor_budget_exceeded$/)
+        expect((yield* set({ name: perKey, key: "poor", value: "6000000" })).status).toBe(200)
+        expect(yield* reasonFor(poor)).toBe("valid")
+        expect((yield* set({ name: perKey, key: "poor", value: null })).status).toBe(200)
+        expect(yield* reasonFor(poor)).toMatch(/sponsor_budget_exceeded$/)
         expect((yield* set({ name: perKey, key: "shop", value: null })).status).toBe(200)
         // Replicas that share a server take over a change of another replica within five seconds.
         if (database === "postgres") {
