@@ -163,11 +163,11 @@ const exploration: Part = {
 }
 
 const mutation: Part = {
-  name: "mutation: 40 operators of today's sample",
+  name: "mutation: 30 operators of today's sample",
   command: node,
-  args: ["test/mutation/run.ts", "--count", "40"],
+  args: ["test/mutation/run.ts", "--count", "30", "--limit", "120"],
   figures: "status",
-  minutesMax: 30
+  minutesMax: 40
 }
 
 const chaos: Part = {
