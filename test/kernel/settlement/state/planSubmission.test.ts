@@ -74,6 +74,14 @@ describe("while the bound is open", () => {
     expect(decide(long(first, second, third), absent(1_020, idle), options)).toEqual({ _tag: "Resend", attempt: third })
   })
 
+  it("a full queue, or a refusal after a node accepted it, raises the bid; a refusal alone does not", () => {
+    const unseen = absent(1_000 + queueLedgers, idle)
+    const bid = { _tag: "Bid", inclusionStroops: 2_000n }
+    expect(decide(long(attempt({ sentStatus: "TryAgainLater", taken: false })), unseen, options)).toEqual(bid)
+    expect(decide(long(refused("txInternalError", { taken: true })), unseen, options)).toEqual(bid)
+    expect(decide(long(refused("txInternalError")), unseen, options)._tag).toBe("Resend")
+  })
+
   it("a ceiling that leaves less than tenfold is bid whole", () => {
     const first = refused("txInsufficientFee")
     expect(decide(long(first), absent(1_001), { ...options, inclusionStroopsMax: 350n })).toEqual({
