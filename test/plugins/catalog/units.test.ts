@@ -120,6 +120,27 @@ describe("a tool's declaration", () => {
   })
 })
 
+it("a tool's input schema and example may have the maximum of bytes, and none more", () => {
+  const terms = { ...vector.payment.accepted, amount: Option.some(1n), amountText: "1" } as unknown as Terms
+  const sized = (bytes: number) => ({ title: "x".repeat(bytes - `{"title":""}`.length) })
+  const read = (schemaBytes: number, exampleBytes: number) =>
+    readDeclaration(
+      { dialect: "ledger", resource: { url: "https://calculator.example.com/" }, terms },
+      "catalog",
+      {
+        info: {
+          input: { type: "mcp", toolName: "add", inputSchema: sized(schemaBytes), example: sized(exampleBytes) }
+        },
+        schema: {}
+      },
+      { config: { ...reading, requireValidSchema: false }, validate: () => undefined }
+    )
+  const { exampleBytesMax, schemaBytesMax } = reading
+  expect(read(schemaBytesMax, exampleBytesMax)).not.toHaveProperty("reason")
+  expect(read(schemaBytesMax + 1, exampleBytesMax)).toMatchObject({ reason: "metadata_too_large" })
+  expect(read(schemaBytesMax, exampleBytesMax + 1)).toMatchObject({ reason: "metadata_too_large" })
+})
+
 describe("a cursor", () => {
   const payload = { snapshot: 9_007_199_254_740_993n, position: "5:20:100", fingerprint: "f" }
   const secret = (text: string) => new TextEncoder().encode(text)

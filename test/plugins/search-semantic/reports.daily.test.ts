@@ -107,6 +107,12 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
               (yield* read("generations")).json.items.map(({ model, status }: any) => `${model} ${status}`).sort()
             ).toEqual(["before retired", "one active"])
 
+            // A branch that has only some of the listings.
+            yield* facilitator.sql`update search_lexical_documents set language = 'other'
+              where id in (select id from search_lexical_documents order by id limit 6)`
+            expect((yield* read("status")).json.index_coverage.lexical).toEqual({ indexed: 18, share: 0.75 })
+            yield* facilitator.sql`update search_lexical_documents set language = 'english'`
+
             // Each branch separately: a fused answer is there as soon as one of them has it.
             let asked = 0
             for (const parameters of ["weather", "weather&mode=lexical", "weather&mode=semantic"])

@@ -5,12 +5,13 @@ import { Effect, Option } from "effect"
 import { describe } from "vitest"
 import { csvOf } from "../../../../kernel/http/csv.ts"
 import { keptWords } from "../../../../plugins/catalog/search/report/missedSearches.ts"
-import { databaseKinds } from "../../../support/databases.ts"
+import { databaseKinds, usualKind } from "../../../support/databases.ts"
 import { type Answer, type Facilitator, startFacilitator } from "../../../support/facilitator.ts"
 import { eventually } from "../../../support/eventually.ts"
 import { ingest } from "../../../relevance/ingest.ts"
 import { fieldListings } from "./fieldListings.ts"
 import { call, connectHttp, startTools } from "../../mcp-tools/support.ts"
+import { lasting } from "../../webhooks/shop.ts"
 
 const [shop, ops] = ["shop-secret-0123456789", "operator-secret-012345"]
 const environment = { FACILITATOR_API_KEYS: `shop:${shop}`, OPERATOR_API_KEYS: `ops:${ops}` }
@@ -161,6 +162,24 @@ describe("impressions", () => {
         yield* Effect.all([searched(9_999_999_999), searched(0)], { concurrency: 2 })
         const stored = facilitator.sql<{ count: number }>`select count(*)::int as count from catalog_impressions`
         yield* eventually(stored, ([row]) => row!.count === 2)
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.live(
+    "a start deletes impressions older than the setting's days",
+    () =>
+      Effect.gen(function* () {
+        const options = { database: yield* lasting(usualKind), environment, channels: 1, set: [plugins] }
+        const first = yield* startFacilitator(options)
+        yield* first.sql`insert into catalog_impressions (at, session, mode, first_position, resource_ids, milliseconds,
+            missing, reranking)
+          select now() - days * interval '1 day', days, 'lexical', 0, '{}', 1, '{}', 'off'
+          from unnest(array[89, 91]) as kept (days)`
+        yield* first.stop
+        const { sql } = yield* startFacilitator(options)
+        const stored = sql<{ session: string }>`select session from catalog_impressions`
+        expect(yield* eventually(stored, (rows) => rows.length < 2)).toEqual([{ session: "89" }])
       }).pipe(Effect.scoped),
     240_000
   )
