@@ -1,9 +1,11 @@
 // The process's log, on stderr: plain lines on a terminal, one JSON object a line otherwise; never both. A terminal
 // shows warnings and errors, and the progress of a start; a collector of JSON gets everything from Info on, request
 // lines batched for a moment. The startup banner and a serving program's refusal follow the same
-// rule, so that a supervisor collects JSON from the first line to the last.
+// rule, so that a supervisor collects JSON from the first line to the last. Errors quote endpoints and other services,
+// so control characters are written as escapes.
 import { Cause, Console, Effect, Layer, Logger, References } from "effect"
 import process from "node:process"
+import { visibleText } from "./visibleText.ts"
 
 /** The annotation of a line that reports the progress of a start. */
 const PROGRESS = { event: "progress" } as const
@@ -30,7 +32,7 @@ const plain = Logger.make<unknown, void>(({ cause, date, fiber, logLevel, messag
   const why =
     cause.reasons.length === 0 ? "" : Cause.hasDies(cause) ? `\n${Cause.pretty(cause)}` : ` (${lineOf(cause)})`
   const level = isProgress ? "" : `${logLevel.toLowerCase()}  `
-  process.stderr.write(`${time}  ${level}${owner}${textOf(message)}${why}\n`)
+  process.stderr.write(visibleText(`${time}  ${level}${owner}${textOf(message)}${why}\n`))
 })
 
 const lineOf = (cause: Cause.Cause<unknown>): string => {
@@ -121,7 +123,7 @@ const lineOfJson = (entry: Logger.Options<unknown>): string => {
 export const isOfRequest = ({ logLevel, message }: Logger.Options<unknown>): boolean =>
   logLevel === "Info" && Array.isArray(message) && message[0] === "request"
 
-const json = Logger.make<unknown, void>((entry) => writer.line(lineOfJson(entry), !isOfRequest(entry)))
+const json = Logger.make<unknown, void>((entry) => writer.line(visibleText(lineOfJson(entry)), !isOfRequest(entry)))
 
 export const logging = Layer.mergeAll(
   Logger.layer([isForPeople(process.stderr) ? plain : json]),
@@ -140,8 +142,10 @@ export const sayRefusal = (sentence: string, isServing: boolean): Effect.Effect<
   Effect.suspend(() => {
     writer.flush()
     return Console.error(
-      isServing && !isForPeople(process.stderr)
-        ? jsonLine("ERROR", `tollkeeper: ${sentence}`, { event: "refused" })
-        : `tollkeeper: ${sentence}`
+      visibleText(
+        isServing && !isForPeople(process.stderr)
+          ? jsonLine("ERROR", `tollkeeper: ${sentence}`, { event: "refused" })
+          : `tollkeeper: ${sentence}`
+      )
     )
   })

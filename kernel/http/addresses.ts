@@ -82,10 +82,19 @@ export const isInstanceAddress = (address: string): boolean => {
  * trusted proxy has. Read from the nearest hop outwards, because a client may send the header too.
  */
 export const clientAddress = (peer: string, forwardedFor: string, isTrusted: (address: string) => boolean): string => {
-  const hops = forwardedFor.split(",").filter((hop) => hop.trim() !== "")
+  let end = forwardedFor.length
+  const nextHop = (): string | undefined => {
+    while (end > 0) {
+      const from = forwardedFor.lastIndexOf(",", end - 1) + 1
+      const hop = forwardedFor.slice(from, end).trim()
+      end = from - 1
+      if (hop !== "") return hop
+    }
+    return undefined
+  }
   let address = peer
   while (isTrusted(address)) {
-    const next = hops.pop()?.trim()
+    const next = nextHop()
     if (next === undefined || parseAddress(next) === undefined) break
     address = next
   }

@@ -8,8 +8,8 @@ import { json } from "./httpMiddleware.ts"
 
 /** Whether the request accepts CSV by name, and before JSON. */
 export const asksForCsv = ({ headers }: HttpServerRequest.HttpServerRequest): boolean => {
-  const types = (headers["accept"] ?? "").split(",").map((type) => type.split(";", 1)[0]!.trim().toLowerCase())
-  const [csv, json] = [types.indexOf("text/csv"), types.indexOf("application/json")]
+  const placeOf = (type: string) => (headers["accept"] ?? "").search(RegExp(`(?:^|,)\\s*${type}\\s*(?:[;,]|$)`, "i"))
+  const [csv, json] = [placeOf("text/csv"), placeOf("application/json")]
   return csv >= 0 && (json < 0 || csv < json)
 }
 

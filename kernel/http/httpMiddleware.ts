@@ -118,17 +118,24 @@ const isPublic = (routes: DeclaredRules, method: string, path: string): boolean 
   ["GET", "HEAD", "OPTIONS"].includes(method) && (routes.of(method, path)?.exposure ?? "guarded") !== "guarded"
 
 /**
- * A path that the router would read as another path: with `;`, which it reads as the beginning of a query, or with an
- * encoded character that needs no encoding. A proxy in front compares its rules with paths as written.
+ * A path that the router would read as another path: with `;` or `#`, which it reads as the path's end, with an encoded
+ * character that needs no encoding, or without a slash at its beginning. Such a target is an absolute URL with an
+ * invalid host: the router drops the host, so the route would answer without its rules and its cost. A proxy in front
+ * compares its rules with paths as written.
  */
-const misspelled = /;|%(?:2[de]|3\d|[46][1-9a-f]|[57][0-9a]|5f|7e)/i
+const misspelled = /^[^/]|[;#]|%(?:2[de]|3\d|[46][1-9a-f]|[57][0-9a]|5f|7e)/i
 
-/** Refuses requests of foreign pages before the router sees them. */
+/** Longest URL, in characters: the router and the routes read the whole query of each request. */
+const urlLengthMax = 16_384
+
+/** Refuses requests of foreign pages, and targets in an unusual form, before the router sees them. */
 export const withinCapacity =
   (rules: PageRules, routes: DeclaredRules) =>
   <E, R>(handler: Answering<E, R>) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
       const path = pathOf(request.url)
+      if (request.url.length > urlLengthMax)
+        return Effect.succeed(json(errorBody(path, "uri_too_long", "the URL is too long"), { status: 414 }))
       if (misspelled.test(path))
         return Effect.succeed(json(errorBody(path, "not_found", "a path in an unusual spelling"), { status: 404 }))
       const refusal = checkHostAndOrigin(rules, request.headers, () => isPublic(routes, request.method, path))

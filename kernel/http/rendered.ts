@@ -10,9 +10,9 @@ const encoder = new TextEncoder()
 export const entityTag = (crypto: Crypto["Service"], bytes: Uint8Array): string =>
   `"${Base64Url.encode(crypto.sha256(bytes).slice(0, 16))}"`
 
-/** Whether the client has the body of this entity tag, by its request headers. */
+/** Whether the client has the body of this entity tag, by its request headers. The tag has its quotes. */
 export const hasTag = ({ headers }: HttpServerRequest.HttpServerRequest, etag: string): boolean =>
-  (headers["if-none-match"] ?? "").split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag)
+  (headers["if-none-match"] ?? "").includes(etag)
 
 export const gzip = (bytes: Uint8Array<ArrayBuffer>): Effect.Effect<Uint8Array<ArrayBuffer>> =>
   Effect.promise(async () => {

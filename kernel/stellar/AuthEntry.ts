@@ -104,9 +104,16 @@ interface KeySignature {
   readonly signature: Uint8Array
 }
 
-/** The listed key signatures of a classic account; undefined when the signature value has any other form. */
+/** Maximum signatures of a classic account by the ledger's rules. */
+const signaturesMax = 20
+
+/**
+ * The listed key signatures of a classic account; undefined when the signature value has any other form, or more of
+ * them than the ledger accepts: each costs a caller nothing and its check a fraction of a millisecond.
+ */
 export const keySignatures = (value: Value): ReadonlyArray<KeySignature> | undefined => {
   const items = vecOf(value)
+  if (items !== undefined && items.length > signaturesMax) return undefined
   const read = (items ?? []).flatMap((item) => {
     const [first, second] = entriesOf(item) ?? []
     const [key, signature] = [bytesOf(first?.val), bytesOf(second?.val)]

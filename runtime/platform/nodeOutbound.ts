@@ -125,7 +125,12 @@ const decodingReceiver = (
   const { "content-encoding": coding = "", "content-length": _, ...others } = head.headers
   const decoder = request.decodes === true ? decoders[coding.trim().toLowerCase()]?.[attempt]?.() : undefined
   if (decoder === undefined) return receiverOf(head, request, call)
-  const receiver = receiverOf({ status: head.status, headers: others }, request, call)
+  // A few kilobytes may decode to gigabytes: nothing is decoded once the body is read.
+  const close = () => {
+    decoder.destroy()
+    call.close()
+  }
+  const receiver = receiverOf({ status: head.status, headers: others }, request, { ...call, close })
   let cut: OutboundAnswer["cut"]
   let isEnded = false
   let [undecoded, next]: [Buffer | undefined, Receiver | undefined] = [Buffer.alloc(0), undefined]

@@ -9,7 +9,25 @@ export interface Answer {
   readonly json: any
 }
 
-/** Posts a body to a route; strings and bytes are sent unchanged. Waits at most `waitMs`, default 30 000. */
+/** Maximum bytes of an answer's body: the target may be hostile, and none of its answers is as long. */
+const answerBytesMax = 8_388_608
+
+/** The body's text; rejects once it is longer than allowed. */
+export const textOf = async (response: Response): Promise<string> => {
+  const chunks: Array<Uint8Array> = []
+  let bytes = 0
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length
+    if (bytes > answerBytesMax) throw new Error(`an answer of more than ${answerBytesMax} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString("utf8")
+}
+
+/**
+ * Posts a body to a route; strings and bytes are sent unchanged. Waits at most `waitMs`, default 30 000. A redirect is
+ * the answer: it would choose where this machine sends requests.
+ */
 export const post = async (
   url: string,
   body: unknown,
@@ -20,9 +38,10 @@ export const post = async (
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
     body: typeof body === "string" || body instanceof Uint8Array ? (body as BodyInit) : JSON.stringify(body),
+    redirect: "manual",
     signal: AbortSignal.timeout(waitMs)
   })
-  const text = await response.text()
+  const text = await textOf(response)
   let json: any
   try {
     json = JSON.parse(text)

@@ -2,7 +2,7 @@
 // price; a tool server must refuse foreign pages, sessions that it did not open, and messages out of form.
 import assert from "node:assert/strict"
 import { Keypair } from "@stellar/stellar-sdk"
-import { type Answer, post } from "./ask.ts"
+import { type Answer, post, textOf } from "./ask.ts"
 import { makePayment } from "./buyer.ts"
 import { type Case, Skipped } from "./cases.ts"
 import { head, talk } from "./sockets.ts"
@@ -17,7 +17,8 @@ const read = (world: World, headers: Record<string, string> = {}, method = "GET"
 const termsOf = async (world: World): Promise<{ readonly required: any; readonly offer: any }> => {
   const response = await read(world)
   const header = response.headers.get("payment-required")
-  const required = header === null ? await response.json() : JSON.parse(Buffer.from(header, "base64").toString())
+  const required =
+    header === null ? JSON.parse(await textOf(response)) : JSON.parse(Buffer.from(header, "base64").toString())
   const offer = required.accepts?.find((one: any) => one.scheme === "exact")
   if (offer === undefined) throw new Skipped("the seller offers no exact payment")
   return { required, offer }
@@ -154,7 +155,7 @@ export const sellerCases: ReadonlyArray<Case> = [
     assert.ok(after! < before! && pages.length > 0, "the payment opened nothing")
     // After a broken connection the seller may repeat its answer: the same page with the same receipt.
     const sold = await Promise.all(
-      pages.map(async (page) => `${page.headers.get("payment-response")} ${await page.text()}`)
+      pages.map(async (page) => `${page.headers.get("payment-response")} ${await textOf(page)}`)
     )
     assert.equal(new Set(sold).size, 1, `${sold.length} pages for one payment`)
   }),
@@ -251,6 +252,8 @@ const messages: ReadonlyArray<Message> = [
 ]
 
 const reference = "v1.AAAA"
+/** Tools that are called, of those that the server lists. */
+const toolsMax = 64
 
 export const mcpCases: ReadonlyArray<Case> = [
   ...messages.map(({ attack, body, headers, isHarmless, name }): Case => ({
@@ -279,7 +282,7 @@ export const mcpCases: ReadonlyArray<Case> = [
     play: async (world) => {
       const headers = await session(world)
       const listed = messageIn(await callServer(world, { jsonrpc: "2.0", id: 2, method: "tools/list" }, headers))
-      const tools: ReadonlyArray<any> = listed?.result?.tools ?? []
+      const tools: ReadonlyArray<any> = (listed?.result?.tools ?? []).slice(0, toolsMax)
       if (tools.length === 0) throw new Skipped("the server lists no tools")
       for (const { inputSchema, name: tool } of tools) {
         const answer = await callServer(world, call(tool, args), headers)

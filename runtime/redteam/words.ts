@@ -3,7 +3,7 @@
 import assert from "node:assert/strict"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { assertRefusedVerify } from "./ask.ts"
+import { assertRefusedVerify, textOf } from "./ask.ts"
 import { templateOf } from "./bodies.ts"
 import { type Case, Skipped } from "./cases.ts"
 import type { World } from "./target.ts"
@@ -13,8 +13,11 @@ const answerMillisMax = 3_000
 
 const get = async (world: World, path: string): Promise<{ readonly status: number; readonly text: string }> => {
   const started = performance.now()
-  const response = await fetch(`${world.target.url}${path}`, { signal: AbortSignal.timeout(answerMillisMax * 2) })
-  const text = await response.text()
+  const response = await fetch(`${world.target.url}${path}`, {
+    redirect: "manual",
+    signal: AbortSignal.timeout(answerMillisMax * 2)
+  })
+  const text = await textOf(response)
   const millis = performance.now() - started
   assert.ok(millis < answerMillisMax, `${path.slice(0, 60)} took ${Math.round(millis)} ms`)
   assert.ok(response.status < 500, `${path.slice(0, 60)} answered ${response.status}: ${text.slice(0, 200)}`)

@@ -1,5 +1,8 @@
 // Buffered log lines: none is lost or reordered, and there are few writes.
 import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import process from "node:process"
+import { vi } from "vitest"
 import { makeLineWriter } from "../../runtime/logging.ts"
 
 const recorded = () => {
@@ -43,4 +46,43 @@ describe("lines of a log", () => {
     writer.flush()
     expect(written.join("")).toBe(`${lines.join("\n")}\n`)
   })
+})
+
+describe("text of third parties in a log", () => {
+  const hostile = "\u001b]52;c;cm0=\u0007 \u009b2J \u202e"
+  const visible = String.raw`\u001b]52;c;cm0=\u0007 \u009b2J \u202e`
+
+  /** What a log of this kind writes for a warning and its cause, and for the sentence of an end. */
+  const written = async (isTTY: boolean): Promise<string> => {
+    const lines: Array<string> = []
+    const write = vi.spyOn(process.stderr, "write").mockImplementation((line) => lines.push(String(line)) > 0)
+    const error = vi.spyOn(console, "error").mockImplementation((line) => void lines.push(String(line)))
+    const before = process.stderr.isTTY
+    process.stderr.isTTY = isTTY
+    try {
+      vi.resetModules()
+      const { logging, sayRefusal } = await import("../../runtime/logging.ts")
+      await Effect.runPromise(
+        Effect.logWarning("an endpoint failed", new Error(hostile)).pipe(
+          Effect.andThen(sayRefusal(`it answered ${hostile}`, true)),
+          Effect.provide(logging)
+        )
+      )
+    } finally {
+      process.stderr.isTTY = before
+      for (const spy of [write, error]) spy.mockRestore()
+    }
+    return lines.join("")
+  }
+
+  for (const [kind, isTTY] of [
+    ["a terminal", true],
+    ["a collector", false]
+  ] as const) {
+    it(`is written as visible escapes for ${kind}`, async () => {
+      const text = await written(isTTY)
+      expect(text.split(visible)).toHaveLength(3)
+      expect(text.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+    })
+  }
 })

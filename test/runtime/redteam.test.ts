@@ -1,6 +1,6 @@
 // The red team's table, and its result for a facilitator that accepts everything.
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
+import { createServer, type RequestListener } from "node:http"
+import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net"
 import { expect, it } from "vitest"
 import { attacks } from "../../runtime/redteam/attacks.ts"
 import { pageOf, totalOf } from "../../runtime/redteam/card.ts"
@@ -40,4 +40,73 @@ it("fails a facilitator that accepts everything", async () => {
   expect(pageOf([card])).not.toContain("<script")
   expect(pageOf([card])).not.toContain("\u001B")
   expect(pageOf([card])).toContain("needs --ledger")
+})
+
+const listening = async (answer: RequestListener, play: (url: string) => Promise<void>) => {
+  const server = createServer(answer)
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  await play(`http://127.0.0.1:${(server.address() as AddressInfo).port}`).finally(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+}
+
+it("reads no answer without end, and follows no redirect", async () => {
+  const visited: Array<string> = []
+  const answer: RequestListener = (request, response) => {
+    visited.push(request.url ?? "")
+    if (request.url === "/moved/supported") return response.writeHead(307, { location: "/inside" }).end()
+    const write = () => {
+      while (!response.destroyed && response.write(Buffer.alloc(1_048_576, 0x20)));
+    }
+    response.on("drain", write)
+    write()
+  }
+  await listening(answer, async (url) => {
+    await expect(playCases({ url, kind: "facilitator" })).rejects.toThrow("an answer of more than 8388608 bytes")
+    await expect(playCases({ url: `${url}/moved`, kind: "facilitator" })).rejects.toThrow("supported answered 307")
+  })
+  expect(visited).toEqual(["/supported", "/moved/supported"])
+})
+
+it("reads a raw answer beyond its head", async () => {
+  const kinds = [{ x402Version: 2, scheme: "exact", network: "stellar:testnet" }]
+  const answer: RequestListener = (request, response) => {
+    response.writeHead(200, { "content-type": "application/json" })
+    if (request.url === "/supported") return response.end(JSON.stringify({ kinds }))
+    response.flushHeaders()
+    setTimeout(() => response.end('{"success":true}'), 20)
+  }
+  await listening(answer, async (url) => {
+    const accepts = ({ name }: { readonly name: string }) => name === "GET on /settle"
+    expect((await playCases({ url, kind: "facilitator" }, { accepts })).failed).toBe(1)
+  })
+})
+
+it("reads no head of a raw answer without end", async () => {
+  const kinds = [{ x402Version: 2, scheme: "exact", network: "stellar:testnet" }]
+  let sent = 0
+  const pour = (socket: Socket) => {
+    const write = () => {
+      while (!socket.destroyed && socket.write(Buffer.alloc(65_536, 0x78))) sent += 65_536
+    }
+    socket.on("drain", write).on("error", () => {})
+    write()
+  }
+  const server = createSocketServer((socket) =>
+    socket
+      .on("error", () => {})
+      .once("data", (bytes) => {
+        const body = JSON.stringify({ kinds })
+        if (!String(bytes).startsWith("GET /supported")) return pour(socket)
+        socket.end(`HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+      })
+  )
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const started = performance.now()
+  await playCases({ url, kind: "facilitator" }, { accepts: ({ name }) => name === "TRACE on /settle" })
+  expect(performance.now() - started).toBeLessThan(5_000)
+  expect(sent).toBeLessThan(20_000_000)
+  server.close()
 })

@@ -19,6 +19,7 @@ import {
 import type { ExecutedTransaction } from "../../ledger/Executed.ts"
 import { LedgerRpc, LedgerUnavailable } from "../../ledger/LedgerRpc.ts"
 import { Signer } from "../../signer/Signer.ts"
+import { monotonicMillis } from "../../time/monotonicMillis.ts"
 import { Authorizations, type Nonce, type PromisedPayment } from "../Authorizations.ts"
 import { makeConfirmOutcomes } from "./confirmOutcomes.ts"
 import { makeFindSpending, ofOurs, type OwnAccounts, readSpending, type Spending } from "./findSpending.ts"
@@ -51,6 +52,13 @@ const cachedMax = 1_000
 const pollsMax = 2
 /** Concurrent searches of one principal. */
 const pollsOfPrincipalMax = 4
+/**
+ * An expired authorization costs a stranger nothing, not even a signature, and the ledgers of its life have tens of
+ * thousands of transactions. After a search of this length for a caller without a key, such searches rest for this many
+ * times as long.
+ */
+const longMillis = 1_000
+const restTimes = 4
 
 const unshown =
   "found a payment on the ledger whose record was lost, and cannot show that the caller owns it: " +
@@ -178,6 +186,19 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
   const cached = new LruCache<string, Use>({ name: "spent-nonces", capacity: cachedMax })
   const begun = new BoundedMap<string, { scannedTo: number }>(cachedMax)
   const waiting = new Map<string, number>()
+  let restsUntil = -Infinity
+
+  /** Runs a search for a caller without a key, unless those rest; notes the rest after it. */
+  const restingAfter = <A, E>(poll: Effect.Effect<A, E>) =>
+    Effect.flatMap(monotonicMillis, (startedAt): Effect.Effect<A, E | LedgerUnavailable> => {
+      if (startedAt < restsUntil)
+        return Effect.fail(unknown("searches for expired authorizations of callers without a key rest"))
+      const note = Effect.map(monotonicMillis, (now) => {
+        const took = now - startedAt
+        if (took >= longMillis) restsUntil = now + restTimes * took
+      })
+      return Effect.ensuring(poll, note)
+    })
 
   const useOf = Effect.fnUntraced(function* (
     request: AdoptionRequest,
@@ -197,8 +218,9 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
         ? pollUp(request, { nonce, own: own(), expired }, progress)
         : Effect.succeed<UseEvidence>(cachedUse)
     })
+    const isFree = expired !== undefined && !request.principal.keyed
     return yield* polling
-      .withPermits(1)(poll)
+      .withPermits(1)(isFree ? restingAfter(poll) : poll)
       .pipe(
         Effect.tap((use) => Effect.sync(() => (use === "Alive" ? undefined : cached.set(key, use)))),
         Effect.ensuring(

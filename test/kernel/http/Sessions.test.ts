@@ -166,6 +166,25 @@ describe("a session", () => {
   )
 })
 
+describe("a long head", () => {
+  it.effect("identifies the caller of 60 KB of headers in a few milliseconds", () =>
+    Effect.gen(function* () {
+      const callers = yield* Authentication
+      const cookie = yield* opened(shop)
+      const long = request("GET", {
+        cookie: `${";".repeat(60_000)}; ${cookie}`,
+        "x-forwarded-for": ",".repeat(60_000)
+      })
+      const millis = Array.from({ length: 20 }, () => {
+        const started = performance.now()
+        expect(callers.reader(long)).toEqual(Option.some({ source: "key:shop", only: undefined }))
+        return performance.now() - started
+      })
+      expect(Math.min(...millis)).toBeLessThan(10)
+    }).pipe(Effect.provide(services(keys)))
+  )
+})
+
 describe("this machine", () => {
   it.effect("without operator keys, this machine operates under its own host names only", () =>
     Effect.gen(function* () {

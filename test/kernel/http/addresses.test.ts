@@ -1,7 +1,7 @@
 // Addresses of callers: both families, every way of writing one, ranges, and the name under which a caller is
 // accounted.
 import { describe, expect, it } from "vitest"
-import { isInstanceAddress, principalOf } from "../../../kernel/http/addresses.ts"
+import { clientAddress, isInstanceAddress, principalOf } from "../../../kernel/http/addresses.ts"
 import { inRange, isRange, parseAddress } from "../../../kernel/config/addressRange.ts"
 
 describe("parseAddress", () => {
@@ -108,5 +108,21 @@ describe("isInstanceAddress", () => {
       "a"
     ])
       expect([address, isInstanceAddress(address)]).toEqual([address, false])
+  })
+})
+
+describe("clientAddress", () => {
+  it("takes the nearest hop that no trusted proxy has", () => {
+    const isTrusted = (address: string) => address.startsWith("10.")
+    for (const [forwardedFor, address] of [
+      ["", "10.0.0.1"],
+      [",", "10.0.0.1"],
+      ["8.8.8.8", "8.8.8.8"],
+      ["9.9.9.9, 8.8.8.8 ,,10.0.0.2,", "8.8.8.8"],
+      ["10.0.0.3,10.0.0.2", "10.0.0.3"],
+      ["8.8.8.8, unknown, 10.0.0.2", "10.0.0.2"]
+    ])
+      expect([forwardedFor, clientAddress("10.0.0.1", forwardedFor!, isTrusted)]).toEqual([forwardedFor, address])
+    expect(clientAddress("8.8.4.4", "8.8.8.8", isTrusted)).toBe("8.8.4.4")
   })
 })

@@ -86,13 +86,13 @@ describe("a list as CSV", () => {
 
   it("returns CSV to a client that prefers it to JSON", () => {
     const asks = (accept: string) => asksForCsv({ headers: { accept } } as never)
-    expect(["text/csv", "text/csv, application/json;q=0.5", "TEXT/CSV;header=present"].map(asks)).toEqual([
+    expect(["text/csv", "text/csv , application/json;q=0.5", "TEXT/CSV;header=present"].map(asks)).toEqual([
       true,
       true,
       true
     ])
-    expect(["", "*/*", "application/json", "application/json, text/csv", "text/html"].map(asks)).toEqual(
-      Array.from({ length: 5 }, () => false)
+    expect(["", "*/*", "text/csvx", "application/json", "application/json, text/csv", "text/html"].map(asks)).toEqual(
+      Array.from({ length: 6 }, () => false)
     )
   })
 })

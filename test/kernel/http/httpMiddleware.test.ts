@@ -32,12 +32,15 @@ const bodyOf = (response: HttpServerResponse.HttpServerResponse): Promise<any> =
 
 describe("paths", () => {
   const rules = { host: "0.0.0.0", allowedHosts: [], allowedOrigins: [] }
-  const statusOf = (path: string) =>
+  const statusOf = (path: string, url?: string) =>
     withinCapacity(
       rules,
       routes
     )(ok).pipe(
-      Effect.provideService(HttpServerRequest.HttpServerRequest, requestTo(path)),
+      Effect.provideService(
+        HttpServerRequest.HttpServerRequest,
+        requestTo(path).modify(url === undefined ? {} : { url })
+      ),
       Effect.map(({ status }) => status)
     )
   it.effect("a path in an unusual spelling is no route's", () =>
@@ -46,6 +49,13 @@ describe("paths", () => {
         expect([path, yield* statusOf(path)]).toEqual([path, 404])
       for (const path of ["/metrics", "/metrics?a=%6d;b", "/things/a%20b", "/things/%7Bid%7D", "/things/a%2Fb"])
         expect([path, yield* statusOf(path)]).toEqual([path, 204])
+    })
+  )
+  it.effect("a target that only the router reads as a path is refused", () =>
+    Effect.gen(function* () {
+      for (const url of ["http://x:99999/metrics", "http://[/metrics?a=1", "HTTP://%/metrics", "/metrics#x", "*"])
+        expect([url, yield* statusOf("/", url)]).toEqual([url, 404])
+      expect(yield* statusOf(`/metrics?${"a&".repeat(10_000)}`)).toBe(414)
     })
   )
 })

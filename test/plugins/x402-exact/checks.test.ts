@@ -293,6 +293,14 @@ const breaches: ReadonlyArray<Breach> = [
     name: "an empty list of signatures",
     reason: `${exact}_invalid_signature`,
     tamper: () => ({ signatureValue: () => xdr.ScVal.scvVec([]) })
+  },
+  {
+    check: "signatures by listed keys verify",
+    name: "more signatures than the ledger checks",
+    reason: `${exact}_invalid_signature`,
+    tamper: () => ({
+      signatureValue: (value) => xdr.ScVal.scvVec(Array.from({ length: 21 }, () => listOf(value)[0]!))
+    })
   }
 ]
 

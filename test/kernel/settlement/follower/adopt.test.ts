@@ -1,6 +1,7 @@
 // Finds the transaction that spent an authorization: once per nonce for all its expiries, fairly among callers.
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Option } from "effect"
+import { TestClock } from "effect/testing"
 import { describe } from "vitest"
 import { LedgerRpc } from "../../../../kernel/ledger/LedgerRpc.ts"
 import { type AdoptionRequest, makeAdopter } from "../../../../kernel/settlement/follower/adopt.ts"
@@ -308,6 +309,27 @@ describe("an expired authorization without a record", () => {
         [25, 45],
         [35, 45]
       ])
+    })
+  )
+
+  it.effect("long searches for callers without a key rest, and others continue", () =>
+    Effect.gen(function* () {
+      const { adopt, scans } = yield* adopter({ entry: 0, usedIn: 14, gate: Effect.sleep("2 seconds") })
+      const keyless = (nonce: number) => {
+        const asked = request(nonce, 45, "ip:203.0.113.7")
+        return { ...asked, principal: { ...asked.principal, keyed: false } }
+      }
+      const exitOf = (asked: AdoptionRequest) =>
+        Effect.gen(function* () {
+          const fiber = yield* Effect.forkChild(Effect.exit(adopt(asked, expired)))
+          yield* TestClock.adjust("8 seconds")
+          return (yield* Fiber.join(fiber))._tag
+        })
+      expect([yield* exitOf(keyless(1)), scans()]).toEqual(["Success", 4])
+      expect([yield* exitOf(keyless(2)), scans()]).toEqual(["Failure", 4])
+      expect([yield* exitOf(keyless(1)), yield* exitOf(request(3, 45)), scans()]).toEqual(["Success", "Success", 8])
+      yield* TestClock.adjust("8 seconds")
+      expect([yield* exitOf(keyless(2)), scans()]).toEqual(["Success", 12])
     })
   )
 
