@@ -50,7 +50,7 @@ const bytesPerPart = 16
 const partsAlways = 1_024
 
 /** Counts a body's bytes and parts: the room for the next part, and whether it exceeds a bound. */
-const makeMeter = ({ bytesMax }: OutboundRequest) => {
+const makeMeter = (bytesMax: number) => {
   let [bytes, parts] = [0, 0]
   return ({ length }: Uint8Array) => {
     const room = Math.max(0, bytesMax - bytes)
@@ -86,7 +86,7 @@ const receiverOf = (
   { begun, close, resume }: Call
 ): Receiver => {
   const body = makeBody()
-  const meter = makeMeter(request)
+  const meter = makeMeter(request.bytesMax)
   let isOver = false
   const isLast = request.reader?.(head) ?? (() => false)
   let pause: NodeJS.Timeout | undefined
@@ -165,7 +165,8 @@ const decodingReceiver = (
     call.close()
   }
   const receiver = receiverOf({ status: head.status, headers: others }, request, { ...call, close })
-  const meter = makeMeter(request)
+  // Bytes that do not compress take a little more in a coding.
+  const meter = makeMeter(request.bytesMax + undecodedMax)
   let cut: OutboundAnswer["cut"]
   let isEnded = false
   let [undecoded, next]: [Buffer | undefined, Receiver | undefined] = [Buffer.alloc(0), undefined]
