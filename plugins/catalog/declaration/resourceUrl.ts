@@ -17,7 +17,7 @@ type UrlRefused = { readonly _tag: "Refused"; readonly reason: PublicReason; rea
 
 const refused = (reason: PublicReason, detail: string): UrlRefused => ({ _tag: "Refused", reason, detail })
 
-const urlLengthMax = 2_048
+export const urlLengthMax = 2_048
 const templateLengthMax = 512
 
 const unreserved = /[A-Za-z0-9\-._~]/
