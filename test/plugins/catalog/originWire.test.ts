@@ -211,7 +211,7 @@ it("no document makes its reading many times its own size", () => {
   expect(readOpenApi(described, base, pricing)).toEqual([])
   expect(readUnusableOperations(described, base)).toHaveLength(2_000)
   const accepts = Array.from({ length: 32 }, () => option)
-  const entry = { accepts, operations: [...numbers.map(() => ({ method: "GET" })), { method: "POST" }] }
+  const entry = { accepts, operations: [{ method: "POST" }, ...numbers.map(() => ({ method: "GET" }))] }
   const resources = numbers.slice(0, 6).map((at) => ({ ...entry, resource: `/${at}` }))
   const found = readManifest({ resources }, base).map(({ offers }) => offers.map((one) => one.offers.length))
   expect(found).toEqual(Array.from({ length: 6 }, () => [32, 32]))
