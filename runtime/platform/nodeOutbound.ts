@@ -45,7 +45,7 @@ interface Receiver {
   readonly settle: () => void
 }
 
-/** A body has at most one part for each of these bytes of its bound: a part of one byte takes as long as a large one. */
+/** A body has at most one part for each of these bytes of its bound: a part of one byte takes as long as any other. */
 const bytesPerPart = 16
 const partsAlways = 1_024
 

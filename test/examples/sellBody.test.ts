@@ -129,7 +129,9 @@ it("is refused in thousands of small parts", async () => {
   const { close, url } = await serve(toNode(echo))
   const statusOf = (parts: number) =>
     new Promise<number | undefined>((resolve) => {
-      const sent = request(url, { method: "POST" }, (answer) => resolve(answer.statusCode)).on("error", () => resolve(413))
+      const sent = request(url, { method: "POST" }, (answer) => resolve(answer.statusCode))
+      // The connection may end while the client still sends.
+      sent.on("error", () => resolve(413))
       for (let at = 0; at < parts; at++) sent.write("x")
       sent.end()
     })

@@ -74,8 +74,8 @@ export const readTemplate = (value: unknown): string | undefined => {
 
 /**
  * A path in the loosest spelling that a server may take for the same: decoded, lower case, no path parameters (`;x=1`),
- * no empty segments, dots or spaces at a segment's end, no NUL (which no database stores). Two paths of one spelling may
- * be one resource.
+ * no empty segments, dots or spaces at a segment's end, no NUL, which no database stores. Two paths of one spelling
+ * may be one resource.
  */
 export const loosePath = (path: string): string =>
   (fullyDecoded(path) ?? path)
