@@ -154,8 +154,9 @@ class Work {
 /** Work priced by use: its result, and its price, at most the maximum. @param {unknown} body @param {string} amount */
 export const priced = (body, amount) => new Work(body, amount)
 
-/** Maximum body that `toNode` reads itself. */
+/** Maximum body that `toNode` reads itself, and its parts: a part of one byte takes half a kilobyte. */
 const bodyBytesMax = 8 * 2 ** 20
+const [partsAlways, bytesPerPart] = [1_024, 64]
 class TooLarge extends Error {}
 
 const isForm = (/** @type {string} */ type) => /^application\/x-www-form-urlencoded\b/i.test(type)
@@ -187,8 +188,9 @@ const nodeBody = async (request, parsed) => {
     let length = 0
     for await (const chunk of request) {
       length += chunk.length
-      if (length > bodyBytesMax) throw new TooLarge(`a body has at most ${bodyBytesMax} bytes`)
-      chunks.push(chunk)
+      const isSplit = chunks.push(chunk) > partsAlways + length / bytesPerPart
+      if (length > bodyBytesMax || isSplit)
+        throw new TooLarge(`a body has at most ${bodyBytesMax} bytes, in parts of ${bytesPerPart} and more`)
     }
     return chunks.length === 0 ? undefined : { body: Buffer.concat(chunks) }
   }

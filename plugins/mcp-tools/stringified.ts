@@ -40,6 +40,18 @@ interface Stringified {
 /** Maximum parts of one schema that we read, including references and alternatives. */
 const variantsMax = 64
 
+/**
+ * Maximum parts of schemas for all values of a call: a seller's schema has many alternatives, and an agent's arguments
+ * many values. Further values are not searched.
+ */
+const partsMax = 100_000
+/** A reference counts as one more part for each of these characters. */
+const referencePart = 64
+
+interface Work {
+  left: number
+}
+
 /** The target of a reference within the same document (`#/$defs/…`). */
 const referred = (root: unknown, reference: unknown): unknown =>
   typeof reference === "string" && reference.startsWith("#/")
@@ -57,13 +69,15 @@ const referred = (root: unknown, reference: unknown): unknown =>
  * A schema with its alternatives, only those with constraints; undefined if one of them accepts anything. An optional
  * member is often `anyOf` its schema and null, and a model is a reference to its definition.
  */
-const variantsOf = (schema: unknown, root: unknown): ReadonlyArray<Fields> | undefined => {
+const variantsOf = (schema: unknown, root: unknown, work: Work): ReadonlyArray<Fields> | undefined => {
   const variants: Array<Fields> = []
   const waiting: Array<unknown> = [schema]
   for (let at = 0; at < waiting.length; at++) {
     const one = waiting[at]
     if (!isFields(one) || at >= variantsMax) return undefined
     const { $ref, allOf, anyOf, oneOf } = one
+    work.left -= 1 + String($ref ?? "").length / referencePart
+    if (work.left < 0) return undefined
     const further = [allOf, anyOf, oneOf].flatMap((list) => (Array.isArray(list) ? (list as Array<unknown>) : []))
     if ($ref !== undefined) further.push(referred(root, $ref))
     waiting.push(...further)
@@ -82,9 +96,10 @@ export const findStringified = (
   value: unknown,
   schema: unknown,
   member: string,
-  root: unknown = schema
+  root: unknown = schema,
+  work: Work = { left: partsMax }
 ): Stringified | undefined => {
-  const variants = variantsOf(schema, root)
+  const variants = variantsOf(schema, root, work)
   if (variants === undefined) return undefined
   const types = variants.flatMap(typesOf)
   const isMember =
@@ -96,7 +111,7 @@ export const findStringified = (
   if (Array.isArray(value)) {
     const items = variants.flatMap(({ items }) => (items === undefined ? [] : [items]))
     for (const [at, item] of value.entries()) {
-      const found = findStringified(item, joined(items), `${member}.${at}`, root)
+      const found = findStringified(item, joined(items), `${member}.${at}`, root, work)
       if (found !== undefined) return found
     }
     return undefined
@@ -107,7 +122,7 @@ export const findStringified = (
       const one = isFields(properties) && Object.hasOwn(properties, name) ? properties[name] : additionalProperties
       return one === undefined ? [] : [one]
     })
-    const found = findStringified(item, joined(own), `${member}.${name}`, root)
+    const found = findStringified(item, joined(own), `${member}.${name}`, root, work)
     if (found !== undefined) return found
   }
   return undefined

@@ -45,14 +45,49 @@ interface Receiver {
   readonly settle: () => void
 }
 
+/** A body has at most one part for each of these bytes of its bound: a part of one byte takes as long as any other. */
+const bytesPerPart = 16
+const partsAlways = 1_024
+
+/** Counts a body's bytes and parts: the room for the next part, and whether it exceeds a bound. */
+const makeMeter = (bytesMax: number) => {
+  let [bytes, parts] = [0, 0]
+  return ({ length }: Uint8Array) => {
+    const room = Math.max(0, bytesMax - bytes)
+    bytes += length
+    parts += 1
+    return { room, isOver: length > room || parts * bytesPerPart > Math.max(bytesMax, partsAlways * bytesPerPart) }
+  }
+}
+
+/** Collects bytes by copies: kept parts of one byte would take hundreds of times their memory. */
+const makeBody = () => {
+  let all = Buffer.alloc(0)
+  let length = 0
+  return {
+    add: (part: Uint8Array) => {
+      if (length + part.length > all.length) {
+        const larger = Buffer.alloc(Math.max(2 * all.length, length + part.length))
+        all.copy(larger, 0, 0, length)
+        all = larger
+      }
+      all.set(part, length)
+      length += part.length
+    },
+    bytes: () => new Uint8Array(all.subarray(0, length)),
+    isEmpty: () => length === 0
+  }
+}
+
 /** Reads a body as far as the request's reader and bounds allow. */
 const receiverOf = (
   head: Pick<OutboundAnswer, "status" | "headers">,
   request: OutboundRequest,
   { begun, close, resume }: Call
 ): Receiver => {
-  const chunks: Array<Buffer> = []
-  let bytes = 0
+  const body = makeBody()
+  const meter = makeMeter(request.bytesMax)
+  let isOver = false
   const isLast = request.reader?.(head) ?? (() => false)
   let pause: NodeJS.Timeout | undefined
   const settle = () => {
@@ -61,12 +96,14 @@ const receiverOf = (
   }
   const answered = (cut?: OutboundAnswer["cut"]) => {
     settle()
-    const body = new Uint8Array(Buffer.concat(chunks))
-    resume(Effect.succeed({ ...head, body, ...(cut === undefined ? {} : { cut }) }))
+    if (isOver) return
+    isOver = true
+    resume(Effect.succeed({ ...head, body: body.bytes(), ...(cut === undefined ? {} : { cut }) }))
   }
   const broken: Receiver["broken"] = (reason) => {
-    if (request.partMillis !== undefined && bytes > 0) answered(reason)
+    if (request.partMillis !== undefined && !body.isEmpty()) answered(reason)
     else resume(Effect.fail(failed(reason === "malformed" ? "unreachable" : reason)))
+    isOver = true
     settle()
     close()
   }
@@ -78,14 +115,11 @@ const receiverOf = (
   const late =
     partMillis === undefined ? undefined : setTimeout(() => broken("timeout"), partMillis - (performance.now() - begun))
   const data = (chunk: Buffer) => {
-    const room = request.bytesMax - bytes
-    bytes += chunk.length
-    if (chunk.length > room) {
-      chunks.push(chunk.subarray(0, Math.max(0, room)))
-      broken("too_large")
-      return
-    }
-    chunks.push(chunk)
+    // The rest of what came with the answer's end.
+    if (isOver) return
+    const { isOver: isTooLarge, room } = meter(chunk)
+    body.add(chunk.subarray(0, room))
+    if (isTooLarge) return broken("too_large")
     const last = isLast(chunk)
     if (pause !== undefined && isBlank(chunk)) return
     clearTimeout(pause)
@@ -125,12 +159,14 @@ const decodingReceiver = (
   const { "content-encoding": coding = "", "content-length": _, ...others } = head.headers
   const decoder = request.decodes === true ? decoders[coding.trim().toLowerCase()]?.[attempt]?.() : undefined
   if (decoder === undefined) return receiverOf(head, request, call)
-  // A few kilobytes may decode to gigabytes: nothing is decoded once the body is read.
+  // A kilobyte may decode to gigabytes: the decoder would go on with what it has after the answer.
   const close = () => {
     decoder.destroy()
     call.close()
   }
   const receiver = receiverOf({ status: head.status, headers: others }, request, { ...call, close })
+  // Bytes that do not compress take a little more in a coding.
+  const meter = makeMeter(request.bytesMax + undecodedMax)
   let cut: OutboundAnswer["cut"]
   let isEnded = false
   let [undecoded, next]: [Buffer | undefined, Receiver | undefined] = [Buffer.alloc(0), undefined]
@@ -150,6 +186,7 @@ const decodingReceiver = (
   return {
     data: (chunk) => {
       if (next !== undefined) return next.data(chunk)
+      if (meter(chunk).isOver) return receiver.broken("too_large")
       if (undecoded !== undefined)
         undecoded = undecoded.length > undecodedMax ? undefined : Buffer.concat([undecoded, chunk])
       decoder.write(chunk)
@@ -165,7 +202,10 @@ const decodingReceiver = (
       cut ??= reason
       decoder.end()
     },
-    settle: () => (next ?? receiver).settle()
+    settle: () => {
+      decoder.destroy()
+      ;(next ?? receiver).settle()
+    }
   }
 }
 

@@ -229,6 +229,8 @@ it.live.runIf(hasPython)(
         expect(statusOf(yield* raw(`content-length: ${length}\r\n\r\n`))).toBe(400)
       const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
       expect(statusOf(yield* raw(`transfer-encoding: chunked\r\n\r\n${chunks}`))).toBe(411)
+      for (const length of [9_000_000, "9".repeat(5_000)])
+        expect(statusOf(yield* raw(`content-length: ${length}\r\n\r\n`))).toBe(413)
       expect(yield* facilitator.balance(payTo)).toBe(0n)
       // The whole request still gets what it asked for.
       const paid = yield* raw(`${framed}${body}`)

@@ -1,7 +1,7 @@
 // The body of a paid request behind parsers that read it first: the sale gets the parsed body, and a body that no
 // parser kept is an error before any payment.
 import { createRequire } from "node:module"
-import { createServer, type IncomingMessage, type RequestListener } from "node:http"
+import { createServer, type IncomingMessage, request, type RequestListener } from "node:http"
 import { join } from "node:path"
 import { expect, it } from "vitest"
 import { toFastify, toNode, makeSell } from "../../examples/seller/sellRequest.mjs"
@@ -123,4 +123,18 @@ it("is part of the sale behind the official middleware, or refused", async () =>
   const other = { ...headers, "content-type": "text/plain" }
   expect(await post(express().use(leaving).use(paid).use(failed), other)).toEqual([500, "unread"])
   expect((await post(express().use(express.json()).use(paid).use(failed), headers, "POST", "{}"))[0]).toBe(402)
+})
+
+it("is refused in thousands of small parts", async () => {
+  const { close, url } = await serve(toNode(echo))
+  const statusOf = (parts: number) =>
+    new Promise<number | undefined>((resolve) => {
+      const sent = request(url, { method: "POST" }, (answer) => resolve(answer.statusCode))
+      // The connection may end while the client still sends.
+      sent.on("error", () => resolve(413))
+      for (let at = 0; at < parts; at++) sent.write("x")
+      sent.end()
+    })
+  expect([await statusOf(1_000), await statusOf(3_000)]).toEqual([200, 413])
+  close()
 })

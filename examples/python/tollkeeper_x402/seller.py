@@ -211,21 +211,31 @@ STATUSES = {
     402: "Payment Required",
     409: "Conflict",
     411: "Length Required",
+    413: "Content Too Large",
     502: "Bad Gateway",
     503: "Service Unavailable",
 }
 
 
+BODY_MAX = 8 * 2**20
+"""Bytes of a body, which is read before anything is paid."""
+
+
 def _read_body(environ: Environ) -> bytes | int:
     """The whole body, or the status of a refusal: a sale of a part would charge for a request that was never made."""
     if environ.get("wsgi.input_terminated"):
-        return environ["wsgi.input"].read()
+        body = b""
+        while len(body) <= BODY_MAX and (part := environ["wsgi.input"].read(BODY_MAX + 1 - len(body))):
+            body += part
+        return body if len(body) <= BODY_MAX else 413
     # A server that passes a chunked body on by its framing alone does not say where it ends.
     if environ.get("HTTP_TRANSFER_ENCODING"):
         return 411
     length = environ.get("CONTENT_LENGTH") or "0"
     if not (length.isascii() and length.isdigit()):
         return 400
+    if len(length) > 15 or int(length) > BODY_MAX:
+        return 413
     body = environ["wsgi.input"].read(int(length))
     return body if len(body) == int(length) else 400
 
@@ -245,7 +255,7 @@ def wsgi(
         body = b"" if method == "GET" else _read_body(environ)
         if isinstance(body, int):
             start_response(f"{body} {STATUSES[body]}", [("content-type", "text/plain")])
-            return [b"nothing was sold: the body of the request is not whole, or has no content-length"]
+            return [b"nothing was sold: the body of the request is not whole, has no content-length, or is too long"]
         asked = {**environ, "wsgi.input": io.BytesIO(body)}
         header = environ.get("HTTP_PAYMENT_SIGNATURE")
         answer = seller.handle(url, header, lambda: work(asked), method, body)

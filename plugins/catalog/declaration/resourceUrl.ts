@@ -17,7 +17,7 @@ type UrlRefused = { readonly _tag: "Refused"; readonly reason: PublicReason; rea
 
 const refused = (reason: PublicReason, detail: string): UrlRefused => ({ _tag: "Refused", reason, detail })
 
-const urlLengthMax = 2_048
+export const urlLengthMax = 2_048
 const templateLengthMax = 512
 
 const unreserved = /[A-Za-z0-9\-._~]/
@@ -74,10 +74,12 @@ export const readTemplate = (value: unknown): string | undefined => {
 
 /**
  * A path in the loosest spelling that a server may take for the same: decoded, lower case, no path parameters (`;x=1`),
- * no empty segments, dots or spaces at a segment's end. Two paths of one spelling may be one resource.
+ * no empty segments, dots or spaces at a segment's end, no NUL, which no database stores. Two paths of one spelling
+ * may be one resource.
  */
 export const loosePath = (path: string): string =>
   (fullyDecoded(path) ?? path)
+    .replaceAll("\0", "")
     .normalize("NFKC")
     .toLowerCase()
     .split(/[/\\]/)

@@ -41,15 +41,8 @@ const descendingSingles = [
 ]
 const descendingTables = ["properties", "patternProperties"]
 const definitionTables = ["$defs", "definitions"]
-const forbidden = [
-  "$id",
-  "$anchor",
-  "$dynamicAnchor",
-  "$dynamicRef",
-  "$recursiveRef",
-  "$recursiveAnchor",
-  "$vocabulary"
-]
+/** All others, such as `$id` and ajv's own `$async`, change how a validator is made, or what it returns. */
+const coreKeywords = new Set(["$schema", "$ref", "$defs", "$comment"])
 
 interface Below {
   readonly inPlace: ReadonlyArray<unknown>
@@ -124,7 +117,7 @@ export const schemaIssue = (root: unknown, depth: number): string | undefined =>
     const { definitions, descending, inPlace } = below(schema)
     keywords += keywordsOf(schema) + inPlace.length + descending.length + definitions.length
     if (known.size > subschemasMax || keywords > keywordsMax) return "the schema has too many parts"
-    const strange = forbidden.find((key) => key in schema)
+    const strange = Object.keys(schema).find((key) => key.startsWith("$") && !coreKeywords.has(key))
     if (strange !== undefined) return `${strange} is not supported`
     if ("$schema" in schema && schema !== root) return "$schema inside a schema"
     const reference = schema["$ref"]

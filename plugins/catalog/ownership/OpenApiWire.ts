@@ -16,6 +16,8 @@ interface Pricing {
 }
 
 const operationsMax = 2_000
+/** Characters of a server's URL, which each operation's URL begins with. */
+const serverLengthMax = 512
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 interface Price {
   readonly currency: string
@@ -77,12 +79,16 @@ const inputOf = (method: string, { requestBody }: Fields): Fields | undefined =>
   return { type: "http", method, bodyType: first.bodyType, body }
 }
 
-/** Prefix of the document's paths: a path, or a URL if its server is another origin's; undefined means none. */
+/**
+ * Prefix of the document's paths: a path, or a URL if its server is another origin's; undefined means none. A long one
+ * would be copied and parsed for each of thousands of operations.
+ */
 const prefixOf = (servers: unknown, base: string): string | undefined => {
   const [first] = Array.isArray(servers) ? servers : []
   if (!isFields(first) || typeof first["url"] !== "string") return ""
-  if (!URL.canParse(first["url"], base)) return undefined
-  const { origin, pathname } = new URL(first["url"], base)
+  const { url } = first
+  if (url.length > serverLengthMax || !URL.canParse(url, base)) return undefined
+  const { origin, pathname } = new URL(url, base)
   return `${origin === base ? "" : origin}${pathname.replace(/\/$/, "")}`
 }
 

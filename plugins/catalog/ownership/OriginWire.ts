@@ -11,7 +11,7 @@ import type { Terms } from "../../../kernel/payment/Payment.ts"
 import { measureJson } from "../declaration/cleanText.ts"
 import { type Identity, isSellersExtension } from "../declaration/Declaration.ts"
 import { isToolName, type Offer } from "../declaration/DeclarationWire.ts"
-import { spellResourceUrl } from "../declaration/resourceUrl.ts"
+import { spellResourceUrl, urlLengthMax } from "../declaration/resourceUrl.ts"
 import { type Fields, isFields } from "../fields.ts"
 
 /** The origin's statement on one resource: its recipients, and whether it is delisted. Empty `payTos`: no statement. */
@@ -70,7 +70,9 @@ const namedUrl = (entry: Fields): unknown => entry["resource"] ?? entry["url"]
 
 /** The spelling of a URL or path that a document of the origin names; undefined when it can be no listing. */
 const spellIn = (type: "http" | "mcp", named: string, base: string) =>
-  URL.canParse(named, base) ? spellResourceUrl(type, new URL(named, base).href) : undefined
+  named.length <= urlLengthMax && URL.canParse(named, base)
+    ? spellResourceUrl(type, new URL(named, base).href)
+    : undefined
 
 export const unusable = (entry: unknown, toolName: string, reason: UnusableEntry["reason"]): UnusableEntry => {
   const text = typeof entry === "string" ? entry : JSON.stringify(entry)
@@ -254,7 +256,9 @@ const offersOfEntry = (entry: Fields, url: string, type: "http" | "mcp"): Readon
   }
   const operations = entries(entry["operations"]).filter(isFields)
   const own = operations.length > 0 ? operations : [{ method: entry["method"] ?? input["method"] ?? "GET" }]
-  return own.flatMap((operation: Fields) => {
+  // One of each method: thousands would each offer all of the entry's options.
+  const distinct = new Map(own.toReversed().map((operation: Fields) => [operation["method"], operation]))
+  return [...distinct.values()].reverse().flatMap((operation) => {
     const { accepts, info, method } = operation
     if (typeof method !== "string" || !methods.includes(method)) return []
     const declared = isFields(info) ? { ...value, info } : value

@@ -22,6 +22,9 @@ import { originsMax } from "./OriginDocuments.ts"
 // them when the documents' paths have changed. A path that has been absent for a month is deleted.
 
 const pathsMax = 2_000
+/** An index's entry holds no longer ones; a path of the longest URL may become longer by its normalization. */
+const pathBytesMax = 2_048
+const encoder = new TextEncoder()
 /** Interval between two writes of an unchanged path. */
 const againMillis = 86_400_000
 
@@ -32,7 +35,8 @@ const keepNamedPaths = (sql: SqlClient.SqlClient, isFull: Effect.Effect<boolean,
   })
   return Effect.fnUntraced(function* (origin: string, named: ReadonlyArray<string>, now: Date) {
     const concrete = named.filter((resource) => !/[:*{[]/.test(resource.slice(origin.length)))
-    const paths = [...new Set(concrete.map((resource) => loosePath(resource.slice(origin.length))))].slice(0, pathsMax)
+    const all = new Set(concrete.map((resource) => loosePath(resource.slice(origin.length))))
+    const paths = [...all].filter((path) => encoder.encode(path).length <= pathBytesMax).slice(0, pathsMax)
     const text = paths.join("\n")
     const isWritten = (before: { readonly text: string; readonly at: number }) =>
       before.text === text && now.getTime() - before.at < againMillis

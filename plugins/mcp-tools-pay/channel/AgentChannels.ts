@@ -1,7 +1,9 @@
-// The payment channels of agents: one for each agent, seller and set of terms. A channel's balance is only cached in
-// memory. After a loss we read the claimed and deposited amounts from the ledger, and accept the seller's total only
-// with a voucher signed by our own key. Vouchers are signed by a key derived from the key that seals payments, never by
-// the payer's key. The derived key can only spend a channel towards its seller. A channel serves one call at a time.
+// The payment channels of agents: one for each agent, origin and set of terms. Any origin can copy a seller's terms,
+// and in a shared channel its answers, or a missing one, would stop the calls of that seller. A channel's balance is
+// only cached in memory. After a loss we read the claimed and deposited amounts from the ledger, and accept the
+// seller's total only with a voucher signed by our own key. Vouchers are signed by a key derived from the key that
+// seals payments, never by the payer's key. The derived key can only spend a channel towards its seller. A channel
+// serves one call at a time.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Redacted, Result, Semaphore } from "effect"
 import { max as larger } from "effect/BigInt"
@@ -89,7 +91,14 @@ export const readState = Effect.fnUntraced(
 export class AgentChannels extends Context.Service<
   AgentChannels,
   {
-    readonly of: (agent: string, option: PaymentOption, terms: ChannelTerms) => Effect.Effect<AgentChannel, ToolError>
+    readonly of: (
+      agent: string,
+      option: PaymentOption,
+      terms: ChannelTerms,
+      salt: string
+    ) => Effect.Effect<AgentChannel, ToolError>
+    /** The salt of an agent's channel with the sellers of one origin. */
+    readonly saltFor: (agent: string, origin: string | undefined) => string
     /**
      * The cached balance, or the ledger's. The claimed amount counts as charged until the seller shows another total.
      */
@@ -140,9 +149,10 @@ export class AgentChannels extends Context.Service<
       }
 
       return AgentChannels.of({
-        of: Effect.fnUntraced(function* (agent, { asset, payTo }, terms) {
+        saltFor: (agent, origin = "") =>
+          Hex.encode(crypto.sha256(new TextEncoder().encode(`tollkeeper agent channel ${agent}\n${origin}`))),
+        of: Effect.fnUntraced(function* (agent, { asset, payTo }, terms, salt) {
           const seed = seedFor(`channels of ${agent}`)
-          const salt = crypto.sha256(new TextEncoder().encode(`tollkeeper agent channel ${agent}`))
           const config: ChannelConfig = {
             payer: yield* payer.address,
             payerAuthorizer: StrKey.encodeEd25519PublicKey(crypto.ed25519PublicKey(Redacted.value(seed))),
@@ -150,7 +160,7 @@ export class AgentChannels extends Context.Service<
             receiverAuthorizer: terms.receiverAuthorizer,
             token: asset,
             withdrawDelay: terms.withdrawDelay,
-            salt: Hex.encode(salt)
+            salt
           }
           const at = { networkId, address: terms.contract }
           if (channels.size >= channelsMax && !channels.has(channelIdOf(at, config)))

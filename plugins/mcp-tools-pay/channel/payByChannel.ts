@@ -77,9 +77,12 @@ const noteCounted = Effect.fnUntraced(function* (channelId: string, max: bigint)
 
 /** The voucher of a stored payment; a deposit contains one too. */
 const voucherIn = ({ payload }: Fields) => {
-  const voucher = isFields(payload) && isFields(payload["voucher"]) ? payload["voucher"] : {}
-  const [channelId, max] = [voucher["channelId"], amountIn(voucher["maxClaimableAmount"])]
-  return typeof channelId === "string" && max !== undefined ? { channelId, max } : undefined
+  const { channelConfig, voucher } = isFields(payload) ? payload : {}
+  if (!isFields(voucher) || !isFields(channelConfig)) return undefined
+  const [channelId, max, salt] = [voucher["channelId"], amountIn(voucher["maxClaimableAmount"]), channelConfig["salt"]]
+  return typeof channelId === "string" && max !== undefined && typeof salt === "string"
+    ? { channelId, max, salt }
+    : undefined
 }
 
 /** Counts a delivered payment's voucher, if it has one. */
@@ -266,8 +269,8 @@ export const resumeVoucher = Effect.fnUntraced(function* (
   const { option } = open.invocation
   const [terms, voucher] = [batch === undefined ? "" : readChannelTerms(option, batch), voucherIn(open.payment)]
   if (typeof terms === "string" || voucher === undefined) return yield* heldError(reservation)
-  const channel = yield* (yield* AgentChannels).of(reservation.agent, option, terms)
-  const { max } = voucher
+  const { max, salt } = voucher
+  const channel = yield* (yield* AgentChannels).of(reservation.agent, option, terms, salt)
   const again = Effect.gen(function* () {
     const seller = yield* Effect.catch(connect, ({ message: why }) => unknown(open.identifier, { why }))
     const answer = yield* Effect.ensuring(paidAnswer(seller, open.payment), seller.close)
@@ -370,7 +373,9 @@ export const payByChannel = Effect.fnUntraced(function* (purchase: Purchase, cal
   const { batch } = yield* Config
   const terms = batch === undefined ? "" : readChannelTerms(purchase.option, batch)
   if (typeof terms === "string") return yield* notEnabled
-  const channel = yield* (yield* AgentChannels).of(caller.principal, purchase.option, terms)
+  const channels = yield* AgentChannels
+  const salt = channels.saltFor(caller.principal, purchase.invocation.about.origin)
+  const channel = yield* channels.of(caller.principal, purchase.option, terms, salt)
   const pay = Effect.gen(function* () {
     const order = { purchase, caller, seller, channel, terms }
     const first = yield* turn(order)

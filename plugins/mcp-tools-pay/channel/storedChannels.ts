@@ -69,14 +69,14 @@ export const keepChannel = Effect.fnUntraced(function* (
 /**
  * Opens a stored channel. Undefined if this process cannot open its data or the operator no longer allows its terms.
  */
-export const openChannel = Effect.fnUntraced(function* ({ agent, channelId, sealed }: StoredChannel) {
+export const openChannel = Effect.fnUntraced(function* ({ agent, channelId, config, sealed }: StoredChannel) {
   const { batch } = yield* Config
   const text = (yield* PaymentSeal).open(channelId, sealed)
   const last = text === undefined ? undefined : Option.getOrUndefined(decode(text))
   const option = readOption(last?.sent)
   const terms = batch === undefined || option === undefined ? "" : readChannelTerms(option, batch)
   if (last === undefined || option === undefined || typeof terms === "string") return undefined
-  const channel = yield* (yield* AgentChannels).of(agent, option, terms)
+  const channel = yield* (yield* AgentChannels).of(agent, option, terms, config.salt)
   if (channel.channelId !== channelId) return undefined
   const { allowInsecureLocal: isOpen, paidCallTimeoutMillis } = yield* ToolsConfig
   const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen, isStranger: true })

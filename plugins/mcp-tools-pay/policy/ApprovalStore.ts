@@ -7,6 +7,9 @@ import type { Approval } from "./ApprovalWire.ts"
 /** Maximum number of requests that wait for a person or are decided and unused. More are refused. */
 export const pendingMax = 1_000
 
+/** Maximum of one agent: its requests never leave the others without room. */
+export const pendingPerAgentMax = 100
+
 /** How long a used approval is kept, for the calls that share its answer until the payment is reserved. */
 export const usedMillis = 300_000
 

@@ -9,7 +9,14 @@ import { Host } from "../../../kernel/platform/Host.ts"
 import { BudgetUnavailable } from "../budget/BudgetStore.ts"
 import { turnsIn } from "../budget/turnsIn.ts"
 import { replaceFile } from "../replaceFile.ts"
-import { type ApprovalStore, type ApprovalDecision, leftMillis, pendingMax, usedMillis } from "./ApprovalStore.ts"
+import {
+  type ApprovalStore,
+  type ApprovalDecision,
+  leftMillis,
+  pendingMax,
+  pendingPerAgentMax,
+  usedMillis
+} from "./ApprovalStore.ts"
 import { type Approval, decodeApproval, encodeApproval } from "./ApprovalWire.ts"
 
 /** The files of one state folder, with atomic steps. */
@@ -92,7 +99,9 @@ const makeSteps = Effect.map(makeFiles, ({ all, fileOf, giveBack, read, remove, 
     const approvals = yield* all(maxAgeMillis)
     const own = approvals.find(({ id }) => id === approval.id)
     if (own !== undefined && (own.state !== "used" || approval.state !== "approved")) return true
-    if (approvals.filter(({ state }) => state !== "used").length >= pendingMax) return false
+    const waiting = approvals.filter(({ state }) => state !== "used")
+    const mine = waiting.filter(({ agent }) => agent === approval.agent)
+    if (waiting.length >= pendingMax || mine.length >= pendingPerAgentMax) return false
     yield* write(approval)
     return true
   })

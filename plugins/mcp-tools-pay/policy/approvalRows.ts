@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { as, columns, json, moment, nullable, optional, type Row, text } from "../../../kernel/database/table.ts"
 import { BudgetUnavailable } from "../budget/BudgetStore.ts"
-import { type ApprovalStore, leftMillis, pendingMax, usedMillis } from "./ApprovalStore.ts"
+import { type ApprovalStore, leftMillis, pendingMax, pendingPerAgentMax, usedMillis } from "./ApprovalStore.ts"
 import type { Approval, Bought } from "./ApprovalWire.ts"
 
 const approvals = columns({
@@ -56,7 +56,8 @@ export const approvalRows = Effect.gen(function* () {
       (id, state, agent, kind, origin, asset, pay_to, amount, rule, asked_at, mark, bought)
       select ${one.id}, ${one.state}, ${one.agent}, ${one.kind}, ${one.origin}, ${one.asset}, ${one.payTo},
         ${one.amount}::numeric, ${one.rule}, now(), ${one.mark}, ${bought}::jsonb
-      where (select count(*) from mcp_tools_approvals where state <> 'used') < ${pendingMax}
+      where (select count(*) < ${pendingMax} and count(*) filter (where agent = ${one.agent}) < ${pendingPerAgentMax}
+        from mcp_tools_approvals where state <> 'used')
       on conflict (id) do update set (state, asked_at, mark, bought, asked_until, rule, agent) =
         (excluded.state, excluded.asked_at, excluded.mark, excluded.bought, null, excluded.rule, excluded.agent)
         where kept.state = 'used' and excluded.state = 'approved'`

@@ -65,12 +65,18 @@ const dataPrefix = new TextEncoder().encode("data:")
 class EventData {
   #parts: Array<Uint8Array> = []
   #end = new JsonEnd()
+  #isEnded = false
 
-  /** Takes data up to the end of its JSON and returns that index; -1 if it does not end here. */
-  take(bytes: Uint8Array): number {
+  /**
+   * Takes data up to the end of its JSON; true if it ends here. An event has one JSON text: a seller could have each of
+   * thousands parsed together with all before it.
+   */
+  take(bytes: Uint8Array): boolean {
+    if (this.#isEnded) return false
     const at = bytes.findIndex((byte) => this.#end.next(byte))
     this.#parts.push(at < 0 ? bytes : bytes.subarray(0, at + 1))
-    return at
+    this.#isEnded = at >= 0
+    return this.#isEnded
   }
 
   get value(): unknown {
@@ -94,7 +100,7 @@ const eventReader = (id: number) => {
   const isNewline = (byte: number) => byte === newline || byte === carriage
   /** True if `bytes`, a line's data or its beginning, complete the answer. */
   const endsIn = (bytes: Uint8Array): boolean => {
-    if (event.take(bytes) < 0) return false
+    if (!event.take(bytes)) return false
     const { value } = event
     return value !== undefined && findAnswer([value], id) !== undefined
   }

@@ -202,3 +202,18 @@ it("prices of every paid OpenAPI operation are read from its convention", () => 
     ["1", "0.5", "0.05000000", "12.3456789", "0.00000001", ".5", "1."].map((text) => atomicAmount(text, 7))
   ).toEqual(["10000000", "5000000", "500000", "123456789", undefined, undefined, undefined])
 })
+
+it("no document makes its reading many times its own size", () => {
+  const begun = performance.now()
+  const numbers = Array.from({ length: 2_000 }, (_, at) => at)
+  const paths = Object.fromEntries(numbers.map((at) => [`/${at}`, { get: { "x-payment-info": {} } }]))
+  const described = { servers: [{ url: `${base}/${"é".repeat(70_000)}` }], paths }
+  expect(readOpenApi(described, base, pricing)).toEqual([])
+  expect(readUnusableOperations(described, base)).toHaveLength(2_000)
+  const accepts = Array.from({ length: 32 }, () => option)
+  const entry = { accepts, operations: [{ method: "POST" }, ...numbers.map(() => ({ method: "GET" }))] }
+  const resources = numbers.slice(0, 6).map((at) => ({ ...entry, resource: `/${at}` }))
+  const found = readManifest({ resources }, base).map(({ offers }) => offers.map((one) => one.offers.length))
+  expect(found).toEqual(Array.from({ length: 6 }, () => [32, 32]))
+  expect(performance.now() - begun).toBeLessThan(2_000)
+})

@@ -263,6 +263,33 @@ describeDatabases(
       )
 
       it.effect(
+        "a probe counts whatever paths the origin's documents name",
+        timed(
+          Effect.gen(function* () {
+            const store = yield* openListed
+            const letters = Array.from({ length: 220 }, (_, at) => `%EF%B7%BA%${(0x61 + (at % 7)).toString(16)}`)
+            const named = ["/%00", "/b%2500", `/${letters.join("")}`, "/c"].map((path) => `${shop}${path}`)
+            const ask = () => Effect.succeed({ ...answerOf({ said: [dearer] }), named })
+            yield* TestClock.adjust("24 hours")
+            yield* Effect.provideContext(startProbes, store.parts).pipe(
+              Effect.provide(Layer.succeed(Origins, { ask, read: () => Effect.succeed([]) })),
+              Effect.provide(Layer.succeed(Config, values))
+            )
+            for (let turns = 0; turns < 400 && !(yield* store.prices).includes("6"); turns++) {
+              yield* TestClock.adjust("2 seconds")
+              yield* TestClock.withLive(Effect.sleep("5 millis"))
+            }
+            expect(yield* store.prices).toEqual(["6"])
+            expect(yield* store.sql`select path from catalog_named_paths order by path`).toEqual([
+              { path: "" },
+              { path: "/b" },
+              { path: "/c" }
+            ])
+          }).pipe(Effect.scoped)
+        )
+      )
+
+      it.effect(
         "a probe does not wait for slow claimed origins",
         timed(
           Effect.gen(function* () {

@@ -98,6 +98,14 @@ describe("a schema made to take long", () => {
     expect(check(schema, info)?.detail).toBe(detail)
   })
 
+  it.each([
+    { $async: true, required: ["a"] },
+    { properties: { a: { $ref: "#/$defs/b" } }, $defs: { b: { $async: true, type: "number" } } },
+    { $id: "https://a.example/b" }
+  ])("a keyword that changes what a validator returns is refused: %j", (schema) => {
+    expect(check(schema, { a: "" })?.detail).toMatch(/^\$(async|id) is not supported$/)
+  })
+
   it("the work limit is counted anew for each validation", () => {
     const validate = makeValidator()
     const schema = of({ items: { anyOf: many(20, (at) => ({ required: [`k${at}`] })) } })

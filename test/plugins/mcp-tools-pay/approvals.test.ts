@@ -108,6 +108,13 @@ const sharedFacts = <E>(one: ApprovalStore, two: ApprovalStore, passHour: Effect
     // Pruning a used approval makes room for a new request.
     expect(yield* two.ask(request("aa", { askedAtMillis: 61 * 60_000, mark: "m5" }), hour)).toBe(true)
     expect(yield* one.find("aa", hour)).toMatchObject({ state: "pending", mark: "m5" })
+
+    // An agent that asks for more than its share leaves room for the others.
+    const flood = (at: number) =>
+      request(`f${at.toString(16)}`, { agent: "key:flood", askedAtMillis: 61 * 60_000, mark: "m6" })
+    for (let at = 0; at < 100; at++) expect([at, yield* one.ask(flood(at), hour)]).toEqual([at, true])
+    expect([yield* two.ask(flood(100), hour), yield* two.ask(flood(99), hour)]).toEqual([false, true])
+    expect(yield* two.ask(request("ef", { askedAtMillis: 61 * 60_000 }), hour)).toBe(true)
   })
 
 it.effect("approval requests in a folder are decided once, taken once and expire", () =>

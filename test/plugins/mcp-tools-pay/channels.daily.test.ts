@@ -16,12 +16,30 @@ import { eventually } from "../../support/eventually.ts"
 import { setting } from "../../support/rig/settings.ts"
 import { runJson } from "../../support/runCommand.ts"
 import { queryDeclaration, verified } from "../catalog/support.ts"
-import { call, connectHttp } from "../mcp-tools/support.ts"
+import { call, connectHttp, substitute } from "../mcp-tools/support.ts"
 import { enabled, query } from "./httpWorld.ts"
 import { payingSet, PayWorld, sealed } from "./payWorld.ts"
 import { folder, processKey, start } from "./toolsProcess.ts"
 
 const price = 1_000n
+
+/** Lists a page by a payment that is only verified. */
+const list = Effect.fnUntraced(function* (url: string, accepted: any, contract: string) {
+  const { facilitator } = yield* PayWorld
+  const lister = yield* facilitator.account(100_000n)
+  const payload = yield* Effect.promise(() =>
+    signPrepared(accepted, {
+      secret: lister.secret(),
+      facilitator: facilitator.url,
+      maxAmount: 10_000n,
+      batch: { contracts: [contract], channels: new Map() }
+    })
+  )
+  const extensions = { catalog: queryDeclaration() }
+  const paymentPayload = { x402Version: 2, payload, resource: { url }, accepted, extensions }
+  const { outcome } = yield* verified(facilitator, { x402Version: 2, paymentPayload, paymentRequirements: accepted })
+  expect(outcome?.["status"], JSON.stringify(outcome)).toBe("success")
+})
 
 /** A listed seller of one page. */
 const startListed = Effect.gen(function* () {
@@ -47,25 +65,14 @@ const startListed = Effect.gen(function* () {
   const url = `${seller.url}/page`
   const required: any = yield* Effect.promise(() => fetch(url).then((answer) => answer.json()))
   const [accepted] = required.accepts
-  const lister = yield* facilitator.account(100_000n)
   const contract: string = accepted.extra.batchContract
-  const payload = yield* Effect.promise(() =>
-    signPrepared(accepted, {
-      secret: lister.secret(),
-      facilitator: facilitator.url,
-      maxAmount: 10_000n,
-      batch: { contracts: [contract], channels: new Map() }
-    })
-  )
-  const extensions = { catalog: queryDeclaration() }
-  const paymentPayload = { x402Version: 2, payload, resource: { url }, accepted, extensions }
-  const { outcome } = yield* verified(facilitator, { x402Version: 2, paymentPayload, paymentRequirements: accepted })
-  expect(outcome?.["status"], JSON.stringify(outcome)).toBe("success")
+  yield* list(url, accepted, contract)
   const set = [enabled, `batch_payments.contract=${contract}`, "batch_payments.max_deposit=50000"]
   return {
     server,
     receiver,
     contract,
+    required,
     ref: encodeReference({ type: "http", url, toolName: "" }),
     set: [...set, "batch_payments.deposit_calls=5"]
   }
@@ -336,6 +343,34 @@ layer(PayWorld.layerPatient, { excludeTestServices: true, timeout: 240_000 })("a
         })
       )
       expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(3_000n)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is paid while another origin with its terms leaves a voucher unanswered", () =>
+    Effect.gen(function* () {
+      const { paying } = yield* PayWorld
+      const { contract, ref, required, server, set } = yield* startListed
+      const copied = yield* substitute((request, response) => {
+        const isPaid = request.headers["payment-signature"] !== undefined
+        const resource = { url: new URL(request.url ?? "/", copied).href.replace(/[?].*/, "") }
+        response.writeHead(isPaid ? 500 : 402, { "content-type": "application/json" })
+        response.end(JSON.stringify({ ...required, resource }))
+      })
+      yield* list(`${copied}/page`, required.accepts[0], contract)
+      const copy = encodeReference({ type: "http", url: `${copied}/page`, toolName: "" })
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const client = yield* paying(set)
+          const buy = (of: string) =>
+            Effect.map(call(client, "x402_fetch_resource", { ref: of, query: query() }), ({ body }) => body)
+          expect((yield* buy(ref))["receipt"]?.settledAmount).toBe("1000")
+          expect((yield* buy(copy))["code"]).toBe("SETTLEMENT_UNKNOWN")
+          const next = yield* buy(ref)
+          expect(next["receipt"]?.settledAmount, JSON.stringify(next)).toBe("1000")
+          const [channel] = yield* Effect.promise(() => server.channels.list())
+          expect(channel?.chargedCumulativeAmount).toBe("2000")
+        })
+      )
     }).pipe(Effect.scoped)
   )
 

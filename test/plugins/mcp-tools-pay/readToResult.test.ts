@@ -49,6 +49,15 @@ describe("a seller's response", () => {
       expect(endOf(toRpcAnswer(4)(events), stream, 5)).toBe(-1)
   })
 
+  it("texts after an event's JSON are not parsed again with all before them", () => {
+    const reader = toRpcAnswer(4)(events)!
+    reader(bytes("data:"))
+    const begun = performance.now()
+    for (let at = 0; at < 30_000; at++) expect(reader(bytes("{}"))).toBe(false)
+    expect(performance.now() - begun).toBeLessThan(2_000)
+    expect(reader(bytes(`\n\ndata: ${answer}`))).toBe(true)
+  })
+
   it("a JSON response ends at its closing bracket or its declared length", () => {
     expect(endOf(toJsonEnd(json), `${answer}   `, 1)).toBe(bytes(answer).length)
     expect(endOf(toRpcAnswer(4)(json), `${answer}   `, 1)).toBe(bytes(answer).length)

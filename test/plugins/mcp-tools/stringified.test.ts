@@ -45,6 +45,16 @@ describe("findStringified", () => {
     expect(found(value)).toBe(member)
   })
 
+  it("findStringified ends soon for many values and many alternatives", () => {
+    const names = Array.from({ length: 62 }, (_, at) => `${"a/".repeat(40)}${at}`)
+    const $defs = Object.fromEntries(names.map((name) => [name, { type: "object" }]))
+    const anyOf = names.map((name) => ({ $ref: `#/$defs/${name.replaceAll("/", "~1")}` }))
+    const begun = performance.now()
+    const many = Array.from({ length: 60_000 }, () => ({}))
+    expect(findStringified(many, { $defs, type: "array", items: { anyOf } }, "json")).toBe(undefined)
+    expect(performance.now() - begun).toBeLessThan(2_000)
+  })
+
   const plain = [
     { note: '{"a":1}' },
     { any: "{}" },

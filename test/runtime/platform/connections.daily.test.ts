@@ -229,6 +229,15 @@ describe("deadlines and bytes", () => {
     })
   )
 
+  it.live("closes a connection whose body comes in thousands of small parts", () =>
+    Effect.gen(function* () {
+      const { port } = yield* listen()
+      const parts = (count: number) => "1\r\nx\r\n".repeat(count)
+      yield* shows(yield* open(port, `${post("/few", chunked)}${parts(1_000)}0\r\n\r\n`), "/few")
+      yield* closed(yield* open(port, `${post("/held", chunked)}${parts(2_000)}`))
+    })
+  )
+
   it.live("answers a client of many headers with 431 or nothing", () =>
     Effect.gen(function* () {
       const { begun, port } = yield* listen()
