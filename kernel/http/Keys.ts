@@ -97,6 +97,9 @@ const readKeys = Effect.fnUntraced(function* (
         .map((entry) => entry.trim())
         .filter((entry) => entry !== "")
   })
+  // Someone meant to list keys: without any, the facilitator would serve everyone.
+  if (Option.isSome(listed) && entries.length === 0)
+    return yield* new SettingsRefused({ path: variable, message: "it lists no key; write one, or unset it" })
   const keys: Array<Key> = []
   for (const [index, entry] of entries.entries()) {
     const [, label, attributes = "", rest] = labelled.exec(entry) ?? []
@@ -106,6 +109,13 @@ const readKeys = Effect.fnUntraced(function* (
       return yield* new SettingsRefused({
         path: variable,
         message: `entry ${index + 1} has an attribute other than until=YYYY-MM-DD and analytics:all`
+      })
+    }
+    // Such as attributes with a comma between them: each part would be a key that can be guessed.
+    if (rest === undefined && /^[a-z][a-z0-9-]{0,31}\(/.test(entry)) {
+      return yield* new SettingsRefused({
+        path: variable,
+        message: `entry ${index + 1} is not label(attribute attribute):secret, without a comma`
       })
     }
     if (secret.length < secretLengthMin) {
