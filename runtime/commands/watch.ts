@@ -5,6 +5,7 @@ import { Data, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { appendFile, readFile, stat } from "node:fs/promises"
 import process from "node:process"
+import { visibleText } from "../visibleText.ts"
 import { answer, jsonFlag } from "./CommandTarget.ts"
 
 class WatchFailed extends Data.TaggedError("WatchFailed")<{ readonly message: string }> {}
@@ -50,7 +51,7 @@ interface Watching {
 const watchChannels = Effect.fnUntraced(function* (watching: Watching, secret: string) {
   const { channels, every, maxFee, maxSpend, minGain, once, proofs, rpc } = watching
   const { Watchtower } = yield* Effect.promise(() => import("../../examples/watchtower.ts"))
-  const report = (line: string) => void process.stderr.write(`${new Date().toISOString()} ${line}\n`)
+  const report = (line: string) => void process.stderr.write(visibleText(`${new Date().toISOString()} ${line}\n`))
   const tower = new Watchtower({
     ...{ secret, rpcUrls: rpc.split(","), report },
     ...(maxFee === undefined ? {} : { feeMax: maxFee }),
