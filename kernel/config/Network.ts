@@ -15,6 +15,7 @@ import {
   scalar,
   type Section,
   type Setting,
+  stroops,
   table,
   text,
   type ValuesOf
@@ -30,9 +31,9 @@ export const passphrases: Readonly<Record<NetworkId, string>> = {
 }
 
 const fees = entry({
-  max_resource_fee_stroops: amount({ default: 200_000, doc: "Ceiling of the resource fee, stroops." }),
-  max_inclusion_fee_stroops: amount({ default: 10_000, doc: "Ceiling of the inclusion bid, stroops." }),
-  max_total_fee_stroops: amount({ default: 210_000, doc: "Ceiling of both together, stroops." })
+  max_resource_fee_stroops: stroops({ default: 200_000, doc: "Ceiling of the resource fee, stroops." }),
+  max_inclusion_fee_stroops: stroops({ default: 10_000, doc: "Ceiling of the inclusion bid, stroops." }),
+  max_total_fee_stroops: stroops({ default: 210_000, doc: "Ceiling of both together, stroops." })
 })
 const asset = entry({
   contract: Schema.String.check(Schema.isPattern(/^C[A-Z2-7]{55}$/)),
@@ -81,7 +82,7 @@ const ownKeys = {
     { default: 200, min: 1, max: 1_000 },
     "Maximum number of channel accounts an operator may set; at least channel_count."
   ),
-  channel_min_balance_stroops: amount({
+  channel_min_balance_stroops: stroops({
     default: 50_000_000,
     doc: "Balance below which a channel is topped up, stroops."
   }),
@@ -187,6 +188,8 @@ export interface NetworkValues {
   /** By contract address. */
   readonly assets: ReadonlyMap<string, Asset>
   readonly feeCeilings: (scheme: string) => FeeCeilings
+  /** Names in the setting `fees`, offered schemes or not; none by default. */
+  readonly feeSchemes?: ReadonlyArray<string> | undefined
 }
 
 const rpcMissing = (id: NetworkId): string =>
@@ -281,7 +284,8 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
         assets: new Map(
           values.assets.map(({ max_payment, ...asset }) => [asset.contract, { ...asset, paymentMax: max_payment }])
         ),
-        feeCeilings: ceilingsOf(values, settings.declared.networkKeys)
+        feeCeilings: ceilingsOf(values, settings.declared.networkKeys),
+        feeSchemes: Object.keys(values.fees)
       })
     })
   )

@@ -13,11 +13,17 @@ const sample = Setting.section("sample", "For this test.", {
   wait_ms: Setting.integer({ default: 5, min: 1, max: 9, unit: "ms" }, "A wait."),
   budget: Setting.amount({ default: "170141183460469231731687303715884105727", doc: "A budget." })
 })
+const costs = Setting.section("costs", "For this test.", {
+  day: Setting.stroops({ default: 7, doc: "A bound." }),
+  by_key: Setting.stroopsByName({ doc: "Bounds by key." })
+})
 
 const read = <A>(section: Setting.Section<A>, tree: Record<string, unknown>) =>
   Effect.flatMap(Settings, (settings) => settings.section(section)).pipe(
     Effect.provide(
-      Settings.layer({ tree, secret: () => Option.none() }, () => gather([{ id: "sample-plugin", settings: [sample] }]))
+      Settings.layer({ tree, secret: () => Option.none() }, () =>
+        gather([{ id: "sample-plugin", settings: [sample, costs] }])
+      )
     )
   )
 
@@ -25,6 +31,21 @@ it.effect("an absent section has its defaults; money is a bigint [S12]", () =>
   Effect.gen(function* () {
     expect(yield* read(sample, {})).toEqual({ wait_ms: 5, budget: 170141183460469231731687303715884105727n })
     expect(yield* read(sample, { sample: { budget: "0" } })).toEqual({ wait_ms: 5, budget: 0n })
+  })
+)
+
+it.effect("refuses stroops that the database's integers cannot hold", () =>
+  Effect.gen(function* () {
+    const most = "999999999999999999"
+    expect(yield* read(costs, { costs: { day: most, by_key: { shop: most } } })).toEqual({
+      day: 999_999_999_999_999_999n,
+      by_key: { shop: 999_999_999_999_999_999n }
+    })
+    for (const [path, values] of Object.entries({
+      "costs.day": { day: `${most}0` },
+      "costs.by_key.shop": { by_key: { shop: "170141183460469231731687303715884105727" } }
+    }))
+      expect((yield* Effect.flip(read(costs, { costs: values }))).path).toBe(path)
   })
 )
 
