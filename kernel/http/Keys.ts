@@ -97,7 +97,7 @@ const readKeys = Effect.fnUntraced(function* (
         .map((entry) => entry.trim())
         .filter((entry) => entry !== "")
   })
-  // Someone meant to list keys: without any, the facilitator would serve everyone.
+  // An operator meant to list keys: without any, the facilitator would serve every caller.
   if (Option.isSome(listed) && entries.length === 0)
     return yield* new SettingsRefused({ path: variable, message: "it lists no key; write one, or unset it" })
   const keys: Array<Key> = []

@@ -150,7 +150,7 @@ describe("keys", () => {
     })
   )
 
-  it.effect("a variable without a key in it does not open the facilitator to everyone", () =>
+  it.effect("a variable without any key does not mean a keyless facilitator", () =>
     Effect.gen(function* () {
       for (const variable of ["FACILITATOR_API_KEYS", "OPERATOR_API_KEYS"])
         expect(yield* Effect.flip(Effect.scoped(Layer.build(services({ [variable]: " , \n" }))))).toMatchObject({
