@@ -150,6 +150,20 @@ describe("keys", () => {
     })
   )
 
+  it.effect("a named variable that is not set does not mean a keyless facilitator", () =>
+    Effect.gen(function* () {
+      for (const path of ["api_keys_env", "operator_keys_env"])
+        for (const name of ["SHOP_KEYS", `shop:${alice}`]) {
+          const refused = yield* Effect.flip(Effect.scoped(Layer.build(services({}, { [path]: name }))))
+          expect(refused).toMatchObject({
+            path,
+            message: expect.stringMatching(/^the variable that it names is not set/)
+          })
+          expect(JSON.stringify(refused)).not.toContain(name)
+        }
+    })
+  )
+
   it.effect("a variable without any key does not mean a keyless facilitator", () =>
     Effect.gen(function* () {
       for (const variable of ["FACILITATOR_API_KEYS", "OPERATOR_API_KEYS"])
