@@ -1,7 +1,7 @@
 // The process's log, on stderr: plain lines on a terminal, one JSON object a line otherwise; never both. A terminal
 // shows warnings and errors, and the progress of a start, with control characters of third-party text as escapes; a
-// collector of JSON gets everything from Info on, request lines batched for a moment. The startup banner and a serving program's refusal follow the same
-// rule, so that a supervisor collects JSON from the first line to the last.
+// collector of JSON gets everything from Info on, request lines batched for a moment. The startup banner and a serving
+// program's refusal follow the same rule, so that a supervisor collects JSON from the first line to the last.
 import { Cause, Console, Effect, Layer, Logger, References } from "effect"
 import process from "node:process"
 import { visibleLine, visibleText } from "./visibleText.ts"
@@ -22,8 +22,8 @@ const textOf = (message: unknown): string =>
     .join(" ")
 
 /**
- * One plain line: time, level, message, annotations; undefined if a terminal does not show it. Only a defect is followed
- * by its trace.
+ * One plain line: time, level, message, annotations; undefined if a terminal does not show it. Only a defect is
+ * followed by its trace.
  */
 export const plainLineOf = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): string | undefined => {
   const annotations = fiber.getRef(References.CurrentLogAnnotations) as Readonly<Record<string, unknown>>

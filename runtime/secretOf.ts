@@ -1,6 +1,6 @@
 // A secret from the environment: the content of a variable, or of the file that the variable with the suffix `_FILE`
-// points at, read again on each access. An unreadable or empty file is an error, never an absent secret: without its keys
-// a facilitator would serve everyone, and without its database's URL it would open another database.
+// points at, read again on each access. An unreadable or empty file is an error, never an absent secret: without its
+// keys a facilitator would serve everyone, and without its database's URL it would open another database.
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 

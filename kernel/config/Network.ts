@@ -84,7 +84,7 @@ const ownKeys = {
   ),
   channel_min_balance_stroops: stroops({
     default: 50_000_000,
-    doc: "Balance below which a channel is topped up, stroops."
+    doc: "Balance below which a channel is topped up, stroops; at least 10 000 000, which is 1 XLM."
   }),
   development_auto_fund: flag({
     default: false,
@@ -192,6 +192,10 @@ export interface NetworkValues {
   readonly feeSchemes?: ReadonlyArray<string> | undefined
 }
 
+/** An account's minimum balance on the ledger: two base reserves. Below it no channel can be created. */
+const accountStroopsMin = 10_000_000n
+const balanceTooLow = `the ledger requires ${accountStroopsMin} stroops (1 XLM) of an account; give at least as many`
+
 const rpcMissing = (id: NetworkId): string =>
   `at least one RPC endpoint is required; give it with --set 'networks.${id}.rpc_urls=["https://…"]' ` +
   "or in the profile, or in RPC_URLS"
@@ -253,6 +257,8 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
       const rpc = readRpc(values, settings.secret)
       if (typeof rpc === "string") return yield* refuse(`${id}.rpc_urls`, rpc)
       if (rpc.rpcUrls.length === 0) return yield* refuse(`${id}.rpc_urls`, rpcMissing(id))
+      if (values.channel_min_balance_stroops < accountStroopsMin)
+        return yield* refuse(`${id}.channel_min_balance_stroops`, balanceTooLow)
       const secrets = { secret: settings.secret }
       const signers = [values.sponsor_signer, ...values.channel_signers]
       for (const issue of signers.map((signer) => signer && remoteSignerIssue(signer)))

@@ -99,8 +99,8 @@ const readKeys = Effect.fnUntraced(function* (
         .map((entry) => entry.trim())
         .filter((entry) => entry !== "")
   })
-  // An operator meant to list keys: without any, the facilitator would serve every caller. The setting is not quoted: it
-  // may be a key in the wrong place.
+  // An operator meant to list keys: without any, the facilitator would serve every caller. The setting is not quoted,
+  // because it may be a key in the wrong place.
   if (Option.isNone(listed) && !unsetVariables.has(variable))
     return yield* new SettingsRefused({
       path: role === "caller" ? "api_keys_env" : "operator_keys_env",

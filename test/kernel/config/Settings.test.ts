@@ -175,6 +175,17 @@ it.effect("refuses no network, two networks and an unknown one [S29]", () =>
   })
 )
 
+it.effect("refuses a balance of channels that the ledger does not accept", () =>
+  Effect.gen(function* () {
+    const withBalance = (channel_min_balance_stroops: number) =>
+      network({ "ledger:testnet": { enabled: true, rpc_urls: ["http://127.0.0.1:1"], channel_min_balance_stroops } })
+    expect((yield* withBalance(10_000_000)).channelBalanceStroopsMin).toBe(10_000_000n)
+    const { message, path } = yield* Effect.flip(withBalance(5))
+    expect(path).toBe("networks.ledger:testnet.channel_min_balance_stroops")
+    expect(message).toContain("10000000 stroops (1 XLM)")
+  })
+)
+
 it.effect("reads decimals per asset and fee ceilings per scheme [S13]", () =>
   Effect.gen(function* () {
     const contract = "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
