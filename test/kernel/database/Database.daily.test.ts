@@ -40,7 +40,7 @@ describeDatabases("the SQL client", (database, kind) => {
           const url = new URL(inject("postgresUrl"))
           url.pathname = `/${name}`
           const source = { kind: "server" as const, url: Redacted.make(url.href) }
-          const opened = Database.layer.pipe(
+          const opened = Layer.fresh(Database.layer).pipe(
             Layer.provide(Layer.succeed(DatabaseSource, { open: Effect.succeed(source) })),
             Layer.provide(Settings.layerTest())
           )
