@@ -1,13 +1,15 @@
 // The command line's side of `listenForOperators.ts`: an operator's command runs in the process that serves over the
 // state folder. It runs here if no process serves, if `--profile` names another profile, or if DATABASE_URL names a
-// database other than the running process's. The running process ignores `--set` and reports that in its answer.
-import { Effect, Option, Schema } from "effect"
+// database other than the running process's. The running process ignores `--set` and reports that in its answer. A
+// command that it received is never repeated here: without an answer, its effects are unknown.
+import { Data, Effect, Option, Schema } from "effect"
 import process from "node:process"
 import { userInfo } from "node:os"
 import { answeredByProcess } from "./answeredBy.ts"
+import { field, rootCause } from "../kernel/database/errorMessage.ts"
 import { Answered } from "./operatorWords.ts"
 import { secretOf } from "./secretOf.ts"
-import { databaseMark, type Instance, instancesOf } from "./state.ts"
+import { databaseMark, describeInstance, type Instance, instancesOf } from "./state.ts"
 
 const nameMax = 64
 
@@ -38,9 +40,22 @@ const isMeant = (instance: Instance, words: ReadonlyArray<string>, url: string |
   )
 }
 
+/** The process ended, or was too slow, after it had received the command. */
+class AnswerLost extends Data.TaggedError("AnswerLost")<{ readonly message: string }> {}
+
+/** Fails if the process may have received the command; None if it did not. */
+const lost = (instance: Instance, cause: unknown) =>
+  field(rootCause(cause), "code") === "ECONNREFUSED"
+    ? Effect.succeedNone
+    : new AnswerLost({
+        message:
+          `${describeInstance(instance)}, received the command and did not answer, so it may have been carried out; ` +
+          "see `tollkeeper acts` and its log before you run it again"
+      })
+
 /**
  * Lets the running process execute the command, and adds its identity to the output. Returns None without a running
- * process, or if the process ended in the meantime.
+ * process, or if the process ended before it received the command.
  */
 export const askRunning = Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
   const folder = flagIn(words, "state") ?? ".tollkeeper"
@@ -55,7 +70,10 @@ export const askRunning = Effect.fnUntraced(function* (words: ReadonlyArray<stri
       body: JSON.stringify({ words, folder: process.cwd(), person: osUser() })
     })
     return (await response.json()) as unknown
-  }).pipe(Effect.option)
+  }).pipe(
+    Effect.asSome,
+    Effect.catch(({ cause }) => lost(instance, cause))
+  )
   return Option.map(Option.flatMap(answer, Schema.decodeUnknownOption(Answered)), (answered) => ({
     ...answered,
     by: answeredByProcess(folder, instance, flagIn(words, "set") !== undefined)

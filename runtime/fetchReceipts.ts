@@ -81,7 +81,11 @@ const answerChallenge = async (url: string, pair: Keypair) => {
 /** Request options for each receipt: an API key, or a signed challenge that is renewed in time. */
 const credentialOf = (url: string, secret: string | undefined): (() => Promise<RequestInit>) => {
   if (secret === undefined) return async () => ({})
-  if (!/^S[A-Z2-7]{55}$/.test(secret)) return async () => ({ headers: { authorization: `Bearer ${secret}` } })
+  const isSeed = /^S[A-Z2-7]{55}$/.test(secret)
+  // Any other text is sent to the facilitator, as an API key.
+  if (!isSeed && /S[A-Z2-7]{55}/.test(secret))
+    throw new Error("nothing was sent: the secret file has a seed beside other text; name a file with one seed alone")
+  if (!isSeed) return async () => ({ headers: { authorization: `Bearer ${secret}` } })
   const pair = Keypair.fromSecret(secret)
   let signed: { readonly body: Promise<string>; readonly at: number } | undefined
   return async () => {

@@ -1,11 +1,11 @@
 // The process's log, on stderr: plain lines on a terminal, one JSON object a line otherwise; never both. A terminal
 // shows warnings and errors, and the progress of a start; a collector of JSON gets everything from Info on, request
-// lines batched for a moment. The startup banner and a serving program's refusal follow the same
-// rule, so that a supervisor collects JSON from the first line to the last. Errors quote endpoints and other services,
-// so control characters are written as escapes.
+// lines batched for a moment. The startup banner and a serving program's refusal follow the same rule, so that a
+// supervisor collects JSON from the first line to the last. Errors quote endpoints and other services, so control
+// characters are written as escapes.
 import { Cause, Console, Effect, Layer, Logger, References } from "effect"
 import process from "node:process"
-import { visibleText } from "./visibleText.ts"
+import { visibleLine, visibleText } from "./visibleText.ts"
 
 /** The annotation of a line that reports the progress of a start. */
 const PROGRESS = { event: "progress" } as const
@@ -22,17 +22,25 @@ const textOf = (message: unknown): string =>
     .map((part) => (typeof part === "string" ? part : part instanceof Error ? part.message : JSON.stringify(part)))
     .join(" ")
 
-/** One plain line: time, level, message, annotations. Only a defect is followed by its trace. */
-const plain = Logger.make<unknown, void>(({ cause, date, fiber, logLevel, message }) => {
+/**
+ * One plain line: time, level, message, annotations; undefined if a terminal does not show it. Only a defect is
+ * followed by its trace.
+ */
+export const plainLineOf = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): string | undefined => {
   const annotations = fiber.getRef(References.CurrentLogAnnotations) as Readonly<Record<string, unknown>>
   const isProgress = annotations["event"] === PROGRESS.event
-  if (logLevel === "Info" && !isProgress) return
+  if (logLevel === "Info" && !isProgress) return undefined
   const time = date.toISOString().slice(11, 19)
   const owner = typeof annotations["plugin"] === "string" && !isProgress ? `${annotations["plugin"]}: ` : ""
   const why =
     cause.reasons.length === 0 ? "" : Cause.hasDies(cause) ? `\n${Cause.pretty(cause)}` : ` (${lineOf(cause)})`
   const level = isProgress ? "" : `${logLevel.toLowerCase()}  `
-  process.stderr.write(visibleText(`${time}  ${level}${owner}${textOf(message)}${why}\n`))
+  return visibleText(`${time}  ${level}${owner}${visibleLine(textOf(message))}${why}`)
+}
+
+const plain = Logger.make<unknown, void>((entry) => {
+  const line = plainLineOf(entry)
+  if (line !== undefined) process.stderr.write(`${line}\n`)
 })
 
 const lineOf = (cause: Cause.Cause<unknown>): string => {

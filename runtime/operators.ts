@@ -2,7 +2,7 @@
 // They are the same commands that run standalone without a serving process; here a command uses the running services
 // (`commands/CommandTarget.ts`), and its output is the response. `listenForOperators.ts` authorizes the requests.
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Console, type Context, Effect, Exit } from "effect"
+import { Console, type Context, Data, Effect, Exit } from "effect"
 import { Command } from "effect/cli"
 import { acts } from "./commands/acts.ts"
 import { analytics } from "./commands/analytics.ts"
@@ -51,7 +51,16 @@ export const operatorCommands = operatorFamilies.map((family) => byFamily[family
 
 const tree = Command.make("tollkeeper").pipe(Command.withSubcommands(operatorCommands))
 
-const commandTimeout = "5 minutes"
+/** The command took too long; it may have done a part of its work. */
+class CommandInterrupted extends Data.TaggedError("CommandInterrupted")<{ readonly message: string }> {}
+
+/** Shorter than the command line waits for an answer. */
+const commandTimeout = "290 seconds"
+const interrupted = new CommandInterrupted({
+  message:
+    `the running process interrupted the command after ${commandTimeout}; beside a PostgreSQL server it runs without ` +
+    "this limit: set DATABASE_URL, and name an empty folder with --state"
+})
 
 /** Runs a command line over the services of this process. */
 export const runOperatorCommand = Effect.fnUntraced(function* (
@@ -68,12 +77,12 @@ export const runOperatorCommand = Effect.fnUntraced(function* (
     error: (...parts) => void err.push(parts.map(String).join(" "))
   }
   const exit = yield* Command.runWith(tree, { version })(words).pipe(
+    Effect.timeoutOrElse({ duration: commandTimeout, orElse: () => Effect.fail(interrupted) }),
     Effect.tapCause((cause) => (isAsked(cause) ? Effect.void : report(cause, false))),
     Effect.scoped,
     Effect.provideService(Within, { services, folder, person }),
     Effect.provide([NodeServices.layer, presentation]),
     Effect.provideService(Console.Console, kept),
-    Effect.timeout(commandTimeout),
     Effect.exit
   ) as Effect.Effect<Exit.Exit<void, unknown>>
   const status = Exit.isSuccess(exit) || isAsked(exit.cause) ? 0 : 1

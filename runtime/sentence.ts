@@ -91,7 +91,7 @@ const remedies: Readonly<Record<string, string>> = {
   StateRefused: "choose another folder with --state DIR",
   SecretUnreadable: "correct its path, or give this user the right to read it",
   DatabaseRefused:
-    "`tollkeeper doctor` checks database, disk and ports; `tollkeeper reset` deletes a damaged state folder",
+    "`tollkeeper doctor` checks database, disk and ports, and names the repair or the backup of a damaged folder",
   ProfileRefused: "correct `plugins` in the profile; `tollkeeper config check` validates it",
   MigrationRefused: "start the version of Tollkeeper that made this database, or a newer one",
   MigrationFailed: "it was rolled back; fix the database's error, or stop older replicas, and start again",

@@ -10,6 +10,7 @@ import { Context, Effect, Layer, Option, Path, type Scope } from "effect"
 import { Etag, HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
 import { hostname } from "node:os"
 import { linesOf, requireAll } from "../kernel/accounts/KeyRevisions.ts"
+import type { Network } from "../kernel/config/Network.ts"
 import { serverSection } from "../kernel/config/Server.ts"
 import { decodeSection } from "../kernel/config/Settings.ts"
 import { DatabaseRefused, DatabaseSource } from "../kernel/database/DatabaseSource.ts"
@@ -26,6 +27,8 @@ import { makeAuditReads } from "../kernel/settlement/operators/auditReads.ts"
 import { makeAdmitRequests } from "../kernel/http/admitRequests.ts"
 import { ListenAt, type ListenChoice } from "../kernel/http/ListenAt.ts"
 import { MetricReadings } from "../kernel/payment/report/MetricReadings.ts"
+import { checkFeeSchemes } from "../kernel/payment/checkFeeSchemes.ts"
+import { Schemes } from "../kernel/payment/Scheme.ts"
 import * as Loader from "../kernel/plugin/Loader.ts"
 import type { Crypto } from "../kernel/platform/Crypto.ts"
 import { DiskSpace } from "../kernel/platform/DiskSpace.ts"
@@ -216,6 +219,8 @@ const listen = Effect.fnUntraced(function* (
 const run = Effect.fnUntraced(function* (options: ServeOptions) {
   const { profile } = options
   const services = yield* Loader.start(makeCatalogue(profile), profile.plugins)
+  if (Option.isSome(Context.getOption(services, Schemes)))
+    yield* Effect.provide(checkFeeSchemes, services as Context.Context<Network | Schemes>)
   const trail = Context.getOption(services, OperatorAuditLog)
   if (Option.isSome(trail)) yield* addKeptActs(trail.value, options.stateFolder)
   const chosen = yield* (yield* ListenAt).chosen

@@ -1,6 +1,6 @@
 // The limits of settlement, sponsorship and the ledger's RPC. Every wait, queue and budget of the payment path is here.
 import { Context, Duration, Effect, Layer } from "effect"
-import { amount, amounts, integer, section } from "./Setting.ts"
+import { integer, section, stroops, stroopsByName } from "./Setting.ts"
 import { Settings } from "./Settings.ts"
 
 export const limitsSection = section("limits", "Bounds of the payment path.", {
@@ -26,14 +26,14 @@ export const limitsSection = section("limits", "Bounds of the payment path.", {
     { default: 1_000, min: 1, max: 1_000_000 },
     "Maximum number of open settlements; beyond it settle answers busy."
   ),
-  max_sponsored_stroops_per_key_per_day: amount({
+  max_sponsored_stroops_per_key_per_day: stroops({
     default: 5_000_000,
     doc: "Network fees sponsored for one principal per UTC day of the ledger, in stroops; about 200 payments of USDC."
   }),
-  max_sponsored_stroops_per_day_by_key: amounts({
+  max_sponsored_stroops_per_day_by_key: stroopsByName({
     doc: "The same for principals with their own limit, by key label."
   }),
-  max_global_sponsored_stroops_per_day: amount({
+  max_global_sponsored_stroops_per_day: stroops({
     default: 200_000_000,
     doc: "The same for all principals together, about 8 000 payments of USDC; half is reserved for keyed principals."
   }),

@@ -15,6 +15,7 @@ import {
   scalar,
   type Section,
   type Setting,
+  stroops,
   table,
   text,
   type ValuesOf
@@ -30,9 +31,9 @@ export const passphrases: Readonly<Record<NetworkId, string>> = {
 }
 
 const fees = entry({
-  max_resource_fee_stroops: amount({ default: 200_000, doc: "Ceiling of the resource fee, stroops." }),
-  max_inclusion_fee_stroops: amount({ default: 10_000, doc: "Ceiling of the inclusion bid, stroops." }),
-  max_total_fee_stroops: amount({ default: 210_000, doc: "Ceiling of both together, stroops." })
+  max_resource_fee_stroops: stroops({ default: 200_000, doc: "Ceiling of the resource fee, stroops." }),
+  max_inclusion_fee_stroops: stroops({ default: 10_000, doc: "Ceiling of the inclusion bid, stroops." }),
+  max_total_fee_stroops: stroops({ default: 210_000, doc: "Ceiling of both together, stroops." })
 })
 const asset = entry({
   contract: Schema.String.check(Schema.isPattern(/^C[A-Z2-7]{55}$/)),
@@ -81,9 +82,9 @@ const ownKeys = {
     { default: 200, min: 1, max: 1_000 },
     "Maximum number of channel accounts an operator may set; at least channel_count."
   ),
-  channel_min_balance_stroops: amount({
+  channel_min_balance_stroops: stroops({
     default: 50_000_000,
-    doc: "Balance below which a channel is topped up, stroops."
+    doc: "Balance below which a channel is topped up, stroops; at least 10 000 000, which is 1 XLM."
   }),
   development_auto_fund: flag({
     default: false,
@@ -187,7 +188,13 @@ export interface NetworkValues {
   /** By contract address. */
   readonly assets: ReadonlyMap<string, Asset>
   readonly feeCeilings: (scheme: string) => FeeCeilings
+  /** Names in the setting `fees`, offered schemes or not; none by default. */
+  readonly feeSchemes?: ReadonlyArray<string> | undefined
 }
+
+/** An account's minimum balance on the ledger: two base reserves. Below it no channel can be created. */
+const accountStroopsMin = 10_000_000n
+const balanceTooLow = `the ledger requires ${accountStroopsMin} stroops (1 XLM) of an account; give at least as many`
 
 const rpcMissing = (id: NetworkId): string =>
   `at least one RPC endpoint is required; give it with --set 'networks.${id}.rpc_urls=["https://…"]' ` +
@@ -250,6 +257,8 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
       const rpc = readRpc(values, settings.secret)
       if (typeof rpc === "string") return yield* refuse(`${id}.rpc_urls`, rpc)
       if (rpc.rpcUrls.length === 0) return yield* refuse(`${id}.rpc_urls`, rpcMissing(id))
+      if (values.channel_min_balance_stroops < accountStroopsMin)
+        return yield* refuse(`${id}.channel_min_balance_stroops`, balanceTooLow)
       const secrets = { secret: settings.secret }
       const signers = [values.sponsor_signer, ...values.channel_signers]
       for (const issue of signers.map((signer) => signer && remoteSignerIssue(signer)))
@@ -281,7 +290,8 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
         assets: new Map(
           values.assets.map(({ max_payment, ...asset }) => [asset.contract, { ...asset, paymentMax: max_payment }])
         ),
-        feeCeilings: ceilingsOf(values, settings.declared.networkKeys)
+        feeCeilings: ceilingsOf(values, settings.declared.networkKeys),
+        feeSchemes: Object.keys(values.fees)
       })
     })
   )

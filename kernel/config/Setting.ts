@@ -42,10 +42,14 @@ export const integer = (range: Range, doc: string): Setting<number> => within(Sc
 /** A number within a closed range, for weights and shares; never for money. */
 export const fraction = (range: Range, doc: string): Setting<number> => within(Schema.Finite, range, doc)
 
-const amountValue = (options: Doc): Schema.Codec<bigint, number | string> =>
+const atomicUnits = /^(0|[1-9][0-9]{0,38})$/
+/** More than all XLM, and less than the database's and the ledger's limit of 64 bits. */
+const stroopUnits = /^(0|[1-9][0-9]{0,17})$/
+
+const amountValue = (form: RegExp, options: Doc): Schema.Codec<bigint, number | string> =>
   // The written side carries the documentation, since that is what `config schema` prints.
   annotated<number | string, number | string>(
-    Schema.Union([Schema.Natural, Schema.String.check(Schema.isPattern(/^(0|[1-9][0-9]{0,38})$/))]),
+    Schema.Union([Schema.Natural, Schema.String.check(Schema.isPattern(form))]),
     options
   ).pipe(
     Schema.decodeTo(Schema.BigInt, {
@@ -54,13 +58,17 @@ const amountValue = (options: Doc): Schema.Codec<bigint, number | string> =>
     })
   ) as any
 
-/** An amount in stroops or atomic units: a whole number ≥ 0, written as YAML number or string, read as `bigint`. */
+/** An amount in atomic units: a whole number ≥ 0, written as YAML number or string, read as `bigint`. */
 export const amount = (options: Doc & { readonly default: number | string }): Setting<bigint> =>
-  withDefault(amountValue(options), options as any)
+  withDefault(amountValue(atomicUnits, options), options as any)
 
-/** Amounts by name; none by default. */
-export const amounts = (options: Doc): Setting<Readonly<Record<string, bigint>>> =>
-  table(amountValue({ doc: "An amount." }), { ...options, default: {} })
+/** An amount in stroops, written so; less than 10^18. */
+export const stroops = (options: Doc & { readonly default: number | string }): Setting<bigint> =>
+  withDefault(amountValue(stroopUnits, options), options as any)
+
+/** Amounts in stroops by name; none by default. */
+export const stroopsByName = (options: Doc): Setting<Readonly<Record<string, bigint>>> =>
+  table(amountValue(stroopUnits, { doc: "An amount in stroops." }), { ...options, default: {} })
 
 export const flag = (options: Doc & { readonly default: boolean }): Setting<boolean> =>
   withDefault(Schema.Boolean, options)

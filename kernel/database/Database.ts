@@ -152,7 +152,7 @@ const addressOf = (url: Redacted.Redacted): string | undefined => {
   return hostname === "" ? undefined : `${hostname}:${port === "" ? 5_432 : port}`
 }
 
-/** The database over a client that works; refuses a server older than PostgreSQL 15. */
+/** The database over a client that works; refuses a server older than PostgreSQL 15, and another encoding than UTF8. */
 const checked = Effect.fnUntraced(function* (
   source: OpenedDatabase,
   values: Values,
@@ -161,10 +161,19 @@ const checked = Effect.fnUntraced(function* (
   listeners: Set<WriteErrorListener>
 ) {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<{ version: number }>`select current_setting('server_version_num')::int as version`
+  const [row] = yield* sql<{ version: number; encoding: string }>`select
+    current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`
   if (row === undefined || row.version < versionMin) {
     return yield* new DatabaseRefused({
       message: `PostgreSQL 15 or newer is required, this server is ${row?.version}; set DATABASE_URL to another`
+    })
+  }
+  // In another encoding one caller's text is refused or cut within a character, in statements of many callers.
+  if (row.encoding !== "UTF8") {
+    return yield* new DatabaseRefused({
+      message:
+        `the database's encoding must be UTF8, and is ${row.encoding}; ` +
+        "`create database NAME encoding 'UTF8' template template0`, then set DATABASE_URL to it"
     })
   }
   if (source.kind === "server") {
@@ -250,7 +259,7 @@ export class Database extends Context.Service<
       | undefined
   }
 >()("tollkeeper/database/Database") {
-  /** Provides the SQL client and refuses a server older than PostgreSQL 15. */
+  /** Provides the SQL client; refuses a server older than PostgreSQL 15, and another encoding than UTF8. */
   static readonly layer: Layer.Layer<
     Database | ReadReplica | SqlClient.SqlClient | PgClient.PgClient,
     DatabaseRefused | import("../config/Settings.ts").SettingsRefused,

@@ -40,6 +40,8 @@ export interface KeyChanges {
   readonly removed: ReadonlyArray<NamedKey>
 }
 
+/** Variables that no setting has to name; unset, they mean that no key is required. */
+const unsetVariables = new Set(["FACILITATOR_API_KEYS", "OPERATOR_API_KEYS", "TOOLS_API_KEYS"])
 const secretLengthMin = 16
 /** Characters that every client can send as a bearer key: visible ASCII. */
 const sendable = /^[!-~]+$/
@@ -97,6 +99,15 @@ const readKeys = Effect.fnUntraced(function* (
         .map((entry) => entry.trim())
         .filter((entry) => entry !== "")
   })
+  // An operator meant to list keys: without any, the facilitator would serve every caller. The setting is not quoted,
+  // because it may be a key in the wrong place.
+  if (Option.isNone(listed) && !unsetVariables.has(variable))
+    return yield* new SettingsRefused({
+      path: role === "caller" ? "api_keys_env" : "operator_keys_env",
+      message: "the variable that it names is not set; set it to the keys, or leave the setting out"
+    })
+  if (Option.isSome(listed) && entries.length === 0)
+    return yield* new SettingsRefused({ path: variable, message: "it lists no key; write one, or unset it" })
   const keys: Array<Key> = []
   for (const [index, entry] of entries.entries()) {
     const [, label, attributes = "", rest] = labelled.exec(entry) ?? []
@@ -106,6 +117,13 @@ const readKeys = Effect.fnUntraced(function* (
       return yield* new SettingsRefused({
         path: variable,
         message: `entry ${index + 1} has an attribute other than until=YYYY-MM-DD and analytics:all`
+      })
+    }
+    // Such as attributes with a comma between them: each part would be a key that can be guessed.
+    if (rest === undefined && /^[a-z][a-z0-9-]{0,31}\(/.test(entry)) {
+      return yield* new SettingsRefused({
+        path: variable,
+        message: `entry ${index + 1} is not label(attribute attribute):secret, without a comma`
       })
     }
     if (secret.length < secretLengthMin) {

@@ -18,7 +18,7 @@ import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { PluginStates } from "../../kernel/plugin/PluginStates.ts"
 import { ChannelActions } from "../../kernel/settlement/channels/ChannelActions.ts"
 import { KeyRotation, type KeyAccounts } from "../../kernel/settlement/channels/KeyRotation.ts"
-import { LiveLimits } from "../../kernel/settlement/operators/LiveLimits.ts"
+import { labelIssue, LiveLimits } from "../../kernel/settlement/operators/LiveLimits.ts"
 import { OperatorAuditLog } from "../../kernel/settlement/operators/OperatorAuditLog.ts"
 import { OperatorActions } from "../../kernel/settlement/operators/OperatorActions.ts"
 import { OperatorReports } from "../../kernel/settlement/operators/OperatorReports.ts"
@@ -56,14 +56,18 @@ const carry = Effect.gen(function* () {
   const network = yield* Network
   const moves = yield* OperatorActions
   const limits = yield* LiveLimits
+  const keys = yield* Keys
   const rotation = yield* KeyRotation
   const said = ({ message }: { readonly message: string }) => Effect.fail(new NotDone({ message }))
   return (move: typeof OperatorAction.Type): Effect.Effect<Change, NotDone | SqlError.SqlError> => {
     switch (move.move) {
-      case "limit":
-        return limits
-          .set({ ...move, value: move.value === null ? undefined : BigInt(move.value) })
-          .pipe(Effect.catchTag("LimitRefused", said))
+      case "limit": {
+        const change = { ...move, value: move.value === null ? undefined : BigInt(move.value) }
+        const message = labelIssue(keys, change)
+        return message === undefined
+          ? limits.set(change).pipe(Effect.catchTag("LimitRefused", said))
+          : said({ message })
+      }
       case "give-up":
         return moves.giveUp(move.settlement, move.note).pipe(
           Effect.catchTag("ActionRefused", said),

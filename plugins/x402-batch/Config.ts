@@ -1,7 +1,7 @@
 // A network's settings of `batch-settlement`: the address of the contract that holds its channels. Without it, the
 // network does not offer the scheme.
 import { networkKeys } from "../../kernel/config/NetworkKeys.ts"
-import { amount, optionalText } from "../../kernel/config/Setting.ts"
+import { optionalText, stroops } from "../../kernel/config/Setting.ts"
 
 /**
  * The first deposit of a token costs some 210,000 stroops, a claim of 40 channels 248,000, and a claim of 199 channels
@@ -15,11 +15,11 @@ export const batchKeys = networkKeys(
     batch_contract: optionalText({
       doc: "Address of the batch-settlement contract; absent: not offered. The one of this project is not audited."
     }),
-    batch_unit_stroops: amount({
+    batch_unit_stroops: stroops({
       default: 1,
       doc: "Minimum value of an atomic unit of any of the network's assets, stroops; above zero."
     }),
-    batch_deposits_stroops_per_key_per_day: amount({
+    batch_deposits_stroops_per_key_per_day: stroops({
       default: 200_000_000,
       doc: "Maximum the sponsor pays for a caller's deposits in a day, within its budget; about 1,800 new channels."
     })

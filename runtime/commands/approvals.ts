@@ -3,6 +3,7 @@
 import { Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"
+import { visibleText } from "../visibleText.ts"
 import { answer, jsonFlag, kept, placeFlags, reasonFlag, startedAt, whyFlag } from "./CommandTarget.ts"
 
 /** Untrusted text as an inert quotation. */
@@ -58,7 +59,7 @@ const decide = (name: "approve" | "deny", state: "approved" | "denied", descript
 const log = Command.make("log", placeFlags("tools"), (place) =>
   Effect.gen(function* () {
     const text = (yield* (yield* administration).decisions).trimEnd()
-    if (text !== "") yield* Console.log(text)
+    if (text !== "") yield* Console.log(visibleText(text))
   }).pipe(Effect.provide(startedAt(place)))
 ).pipe(Command.withDescription("Print every decision on a payment, one JSON object a line"))
 

@@ -22,8 +22,13 @@ const write = (target: string, bytes: Uint8Array) =>
     try: () => {
       mkdirSync(dirname(target), { recursive: true })
       // Complete or absent, also after a power cut.
-      writeFileSync(`${target}.new`, bytes, { mode: 0o600, flush: true })
-      renameSync(`${target}.new`, target)
+      try {
+        writeFileSync(`${target}.new`, bytes, { mode: 0o600, flush: true })
+        renameSync(`${target}.new`, target)
+      } finally {
+        // A part of it on a full disk would take the space of payments.
+        rmSync(`${target}.new`, { force: true })
+      }
     },
     catch: (cause) => new StateRefused({ message: `${target} cannot be written`, cause })
   })

@@ -94,7 +94,9 @@ const verify = Effect.fnUntraced(function* (profile: Profile) {
     ...namedVariables(profile.tree).flatMap(([path, variable]) =>
       Option.isSome(profile.secret(variable)) || path.endsWith("sponsor_secret_env")
         ? []
-        : [`${path}: the variable ${variable} is not set; set it, or ${variable}_FILE to a file that holds it`]
+        : /^\w{1,64}$/.test(variable)
+          ? [`${path}: the variable ${variable} is not set; set it, or ${variable}_FILE to a file that holds it`]
+          : [`${path}: expected the name of a variable; if it is a secret, replace that secret`]
     )
   ]
 })

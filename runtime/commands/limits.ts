@@ -1,8 +1,9 @@
 // `tollkeeper limits`: limits that change without a restart, on all replicas within seconds.
-import { Effect, Layer, Option, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Limits } from "../../kernel/config/Limits.ts"
-import { type LimitShown, LiveLimits } from "../../kernel/settlement/operators/LiveLimits.ts"
+import { Keys } from "../../kernel/http/Keys.ts"
+import { labelIssue, type LimitShown, LiveLimits } from "../../kernel/settlement/operators/LiveLimits.ts"
 import {
   answer,
   type CommandTarget,
@@ -11,7 +12,8 @@ import {
   kernelTables,
   noted,
   placeFlags,
-  reasonFlag
+  reasonFlag,
+  Within
 } from "./CommandTarget.ts"
 
 const limitsAt = (place: CommandTarget) =>
@@ -28,6 +30,9 @@ const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, 
 ).pipe(Command.withDescription("List the limits that can be changed, and their values"))
 
 class NoNumber extends Schema.TaggedError<NoNumber>()("NoNumber", { message: Schema.String }) {}
+
+/** Its limit would apply to no payment. */
+class NoSuchKey extends Schema.TaggedError<NoSuchKey>()("NoSuchKey", { message: Schema.String }) {}
 
 const set = Command.make(
   "set",
@@ -50,6 +55,10 @@ const set = Command.make(
         return yield* new NoNumber({ message: `${value} is neither an integer nor \`default\`` })
       const label = Option.getOrUndefined(key)
       const change = { name, key: label, value: value === "default" ? undefined : BigInt(value) }
+      const within = yield* Within
+      const keys = within === undefined ? Option.none() : Context.getOption(within.services, Keys)
+      const issue = Option.isSome(keys) ? labelIssue(keys.value, change) : undefined
+      if (issue !== undefined) return yield* new NoSuchKey({ message: issue })
       const subject = label === undefined ? name : `${name} of key:${label}`
       const changed = yield* noted({ action: "limit", subject, reason })((yield* LiveLimits).set(change), (of) => of)
       yield* answer(json, { name, key: label ?? null, ...changed }, [

@@ -1,5 +1,5 @@
-// Secrets in files, as container platforms provide them: read again each time, and an unreadable file is an error, not
-// an empty secret.
+// Secrets in files, as container platforms provide them: read again each time, and an unreadable or empty file is an
+// error, not an absent secret.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Option, Redacted } from "effect"
@@ -16,7 +16,10 @@ it.effect("reads a secret anew from the file named by its _FILE variable [S240, 
       GONE_FILE: `${file}.gone`
     })
     const secret = (name: string) => Option.map(profile.secret(name), Redacted.value)
-    expect(secret("KEYS")).toEqual(Option.none())
+    for (const empty of ["", " \n"]) {
+      yield* files.writeFileString(file, empty)
+      expect(() => secret("KEYS")).toThrow(/^the file that KEYS_FILE names is empty; write the secret into it/)
+    }
     yield* files.writeFileString(file, "first\n")
     expect(secret("KEYS")).toEqual(Option.some("first"))
     yield* files.writeFileString(file, "second\n")

@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll } from "vitest"
+import { DatabaseRefused } from "../../kernel/database/DatabaseSource.ts"
 import { ListenFailed } from "../../kernel/platform/Listeners.ts"
 import { lockFolder } from "../../runtime/platform/folderLock.ts"
 import { sentenceOf } from "../../runtime/sentence.ts"
@@ -125,6 +126,12 @@ describe("why a start ends", () => {
     expect(reported(error)).toBe(
       'the database said: permission denied for schema "public"; `tollkeeper doctor` checks the database'
     )
+  })
+
+  it("by a damaged database leads to its repair, not to its deletion", () => {
+    const sentence = reported(new DatabaseRefused({ message: "the embedded database does not open" }))
+    expect(sentence).toMatch(/does not open; `tollkeeper doctor` checks .* names the repair or the backup/)
+    expect(sentence).not.toContain("reset")
   })
 
   it("is never empty for an expected error, and undefined for a defect", () => {

@@ -4,8 +4,10 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../actor/Actor.ts"
+import { suggestionSuffix } from "../../config/didYouMean.ts"
 import { Limits, type LimitValues } from "../../config/Limits.ts"
 import { Database } from "../../database/Database.ts"
+import type { Keys } from "../../http/Keys.ts"
 
 const pollEvery = "2 seconds"
 
@@ -91,6 +93,13 @@ const check = ({ key, name, value }: LimitChange): Effect.Effect<void, LimitRefu
   if (key !== undefined && !perKey) return refuse(`${name} has no value for one key`)
   if (key !== undefined && !/^[a-z][a-z0-9-]{0,31}$/.test(key)) return refuse("a key is named by its label")
   return value !== undefined && (value < min || value > max) ? refuse(`${name} is from ${min} to ${max}`) : Effect.void
+}
+
+/** Why a limit of one key would apply to none: no caller's key here has its label, listed or revoked. */
+export const labelIssue = (keys: Keys["Service"], { key, value }: LimitChange): string | undefined => {
+  const labels = keys.named().flatMap(({ principal, role }) => (role === "caller" ? [principal] : []))
+  if (key === undefined || value === undefined || labels.includes(key)) return undefined
+  return `no key of a caller has the label ${key}${suggestionSuffix(key, labels)}`
 }
 
 export class LiveLimits extends Context.Service<

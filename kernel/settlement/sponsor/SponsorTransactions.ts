@@ -32,6 +32,11 @@ const sequenceOf = ({ envelope }: OpenTransaction) =>
     return transaction === undefined ? undefined : BigInt(transaction.seqNum)
   })
 
+const failedWarning = Effect.logWarning(
+  "a transaction of the sponsor failed on the ledger and cost its fee; it is repeated after a pause, and channels " +
+    "that it creates or funds are not ready until one succeeds"
+)
+
 type ErrorBody = SqlError.SqlError | LedgerUnavailable | SignerRefused
 
 export class SponsorTransactions extends Context.Service<
@@ -76,6 +81,7 @@ export class SponsorTransactions extends Context.Service<
         if (answer._tag === "Included") {
           const { feeChargedStroops, ledger, succeeded } = answer.executed
           yield* journal.end(open.hash, succeeded ? "landed" : "failed", feeChargedStroops, ledger)
+          if (!succeeded) yield* Effect.annotateLogs(failedWarning, { transaction: open.hash, ledger })
           return true
         }
         const ledgerMax = Number(open.ledger_max)

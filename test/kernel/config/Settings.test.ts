@@ -13,11 +13,17 @@ const sample = Setting.section("sample", "For this test.", {
   wait_ms: Setting.integer({ default: 5, min: 1, max: 9, unit: "ms" }, "A wait."),
   budget: Setting.amount({ default: "170141183460469231731687303715884105727", doc: "A budget." })
 })
+const costs = Setting.section("costs", "For this test.", {
+  day: Setting.stroops({ default: 7, doc: "A bound." }),
+  by_key: Setting.stroopsByName({ doc: "Bounds by key." })
+})
 
 const read = <A>(section: Setting.Section<A>, tree: Record<string, unknown>) =>
   Effect.flatMap(Settings, (settings) => settings.section(section)).pipe(
     Effect.provide(
-      Settings.layer({ tree, secret: () => Option.none() }, () => gather([{ id: "sample-plugin", settings: [sample] }]))
+      Settings.layer({ tree, secret: () => Option.none() }, () =>
+        gather([{ id: "sample-plugin", settings: [sample, costs] }])
+      )
     )
   )
 
@@ -25,6 +31,21 @@ it.effect("an absent section has its defaults; money is a bigint [S12]", () =>
   Effect.gen(function* () {
     expect(yield* read(sample, {})).toEqual({ wait_ms: 5, budget: 170141183460469231731687303715884105727n })
     expect(yield* read(sample, { sample: { budget: "0" } })).toEqual({ wait_ms: 5, budget: 0n })
+  })
+)
+
+it.effect("refuses stroops that the database's integers cannot hold", () =>
+  Effect.gen(function* () {
+    const most = "999999999999999999"
+    expect(yield* read(costs, { costs: { day: most, by_key: { shop: most } } })).toEqual({
+      day: 999_999_999_999_999_999n,
+      by_key: { shop: 999_999_999_999_999_999n }
+    })
+    for (const [path, values] of Object.entries({
+      "costs.day": { day: `${most}0` },
+      "costs.by_key.shop": { by_key: { shop: "170141183460469231731687303715884105727" } }
+    }))
+      expect((yield* Effect.flip(read(costs, { costs: values }))).path).toBe(path)
   })
 )
 
@@ -151,6 +172,17 @@ it.effect("refuses no network, two networks and an unknown one [S29]", () =>
     expect(yield* message({})).toBe("no network is enabled")
     expect(yield* message({ "ledger:moon": enabled })).toContain("no such network")
     expect(yield* message({ "ledger:testnet": { enabled: true } })).toContain("RPC endpoint")
+  })
+)
+
+it.effect("refuses a balance of channels that the ledger does not accept", () =>
+  Effect.gen(function* () {
+    const withBalance = (channel_min_balance_stroops: number) =>
+      network({ "ledger:testnet": { enabled: true, rpc_urls: ["http://127.0.0.1:1"], channel_min_balance_stroops } })
+    expect((yield* withBalance(10_000_000)).channelBalanceStroopsMin).toBe(10_000_000n)
+    const { message, path } = yield* Effect.flip(withBalance(5))
+    expect(path).toBe("networks.ledger:testnet.channel_min_balance_stroops")
+    expect(message).toContain("10000000 stroops (1 XLM)")
   })
 )
 

@@ -1,7 +1,11 @@
 import { expect, layer } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Option, Queue, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Option, Queue, Redacted, Stream } from "effect"
 import { PgClient } from "@effect/sql-pg"
 import { SqlClient } from "effect/sql"
+import { randomUUID } from "node:crypto"
+import { inject } from "vitest"
+import { Settings } from "../../../kernel/config/Settings.ts"
+import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { Database, inTransaction, isUniqueViolation } from "../../../kernel/database/Database.ts"
 import { describeDatabases } from "../../support/databases.ts"
 
@@ -22,6 +26,27 @@ describeDatabases("the SQL client", (database, kind) => {
           expect(Exit.isFailure(exit) && exit.cause.reasons.map(({ _tag }) => _tag)).toEqual(["Fail"])
           expect(yield* sql`select 1 as one`).toEqual([{ one: 1 }])
         })
+      )
+
+      it.effect("refuses a database in another encoding than UTF8", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const name = `latin_${randomUUID().replaceAll("-", "")}`
+          yield* Effect.acquireRelease(
+            sql`create database ${sql(name)} encoding 'LATIN1' template template0 lc_collate 'C' lc_ctype 'C'`
+              .unprepared,
+            () => Effect.orDie(sql`drop database ${sql(name)} with (force)`.unprepared)
+          )
+          const url = new URL(inject("postgresUrl"))
+          url.pathname = `/${name}`
+          const source = { kind: "server" as const, url: Redacted.make(url.href) }
+          const opened = Layer.fresh(Database.layer).pipe(
+            Layer.provide(Layer.succeed(DatabaseSource, { open: Effect.succeed(source) })),
+            Layer.provide(Settings.layerTest())
+          )
+          const refused = yield* Effect.flip(Layer.build(opened))
+          expect(refused.message).toMatch(/^the database's encoding must be UTF8, and is LATIN1; `create database/)
+        }).pipe(Effect.scoped)
       )
 
       it.effect("disables JIT compilation and parallel workers for statements", () =>

@@ -140,9 +140,37 @@ describe("keys", () => {
         )
         expect(message).toBe("entry 2 has a space, or a character that is not ASCII: no request could send it")
       }
+      const comma = `alice(until=2031-01-31,analytics:all):${alice}`
+      expect(yield* Effect.flip(Effect.scoped(Layer.build(services({ FACILITATOR_API_KEYS: comma }))))).toMatchObject({
+        message: "entry 1 is not label(attribute attribute):secret, without a comma"
+      })
       expect(
         (yield* Effect.flip(Effect.scoped(Layer.build(services({ FACILITATOR_API_KEYS: "unreadable" }))))).message
       ).toContain("cannot be read")
+    })
+  )
+
+  it.effect("a named variable that is not set does not mean a keyless facilitator", () =>
+    Effect.gen(function* () {
+      for (const path of ["api_keys_env", "operator_keys_env"])
+        for (const name of ["SHOP_KEYS", `shop:${alice}`]) {
+          const refused = yield* Effect.flip(Effect.scoped(Layer.build(services({}, { [path]: name }))))
+          expect(refused).toMatchObject({
+            path,
+            message: expect.stringMatching(/^the variable that it names is not set/)
+          })
+          expect(JSON.stringify(refused)).not.toContain(name)
+        }
+    })
+  )
+
+  it.effect("a variable without any key does not mean a keyless facilitator", () =>
+    Effect.gen(function* () {
+      for (const variable of ["FACILITATOR_API_KEYS", "OPERATOR_API_KEYS"])
+        expect(yield* Effect.flip(Effect.scoped(Layer.build(services({ [variable]: " , \n" }))))).toMatchObject({
+          path: variable,
+          message: "it lists no key; write one, or unset it"
+        })
     })
   )
 

@@ -1,6 +1,8 @@
 // The registry of schemes: one name and one meaning per reason, for as long as the contributing plugin stays.
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { Network, type NetworkValues } from "../../../kernel/config/Network.ts"
+import { checkFeeSchemes } from "../../../kernel/payment/checkFeeSchemes.ts"
 import type { RefusalRow } from "../../../kernel/payment/Refusal.ts"
 import { type Scheme, Schemes } from "../../../kernel/payment/Scheme.ts"
 import { refusals as exact } from "../../../plugins/x402-exact/refusals.ts"
@@ -37,6 +39,22 @@ describe("schemes", () => {
         assert.strictEqual((yield* Effect.flip(schemes.register(scheme))).message, message)
       assert.strictEqual(schemes.statusOf("rate_limited"), 429)
       yield* schemes.register(schemeWith("gift", [row("invalid_gift")]))
+    }).pipe(Effect.scoped, Effect.provide(Schemes.layer))
+  )
+
+  it.effect("refuses fee ceilings of a scheme that nothing offers", () =>
+    Effect.gen(function* () {
+      const schemes = yield* Schemes
+      yield* schemes.register(schemeWith("batch-settlement", []))
+      const check = (feeSchemes: ReadonlyArray<string>) =>
+        checkFeeSchemes.pipe(
+          Effect.provide(Network.layerTest({ id: "ledger:testnet", feeSchemes } as unknown as NetworkValues))
+        )
+      yield* check([])
+      yield* check(["batch-settlement"])
+      const { message, path } = yield* Effect.flip(check(["batch-settlement", "batch"]))
+      assert.strictEqual(path, "networks.ledger:testnet.fees.batch")
+      assert.match(message, /^no enabled plugin offers this scheme .*; did you mean batch-settlement\?$/)
     }).pipe(Effect.scoped, Effect.provide(Schemes.layer))
   )
 

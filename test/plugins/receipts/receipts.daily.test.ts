@@ -102,6 +102,9 @@ const fetchesAlike = async (
     await expect(fetched(payee.secret(), `http://127.0.0.1:${port}`)).rejects.toThrow("asks for a signature of")
     expect(signed).toEqual([])
     await expect(fetched(payee.secret(), "http://pay.example")).rejects.toThrow("is not https")
+    // Seeds of a rotation, or a labelled one, are no API key: no facilitator gets them.
+    for (const seeds of [`${payee.secret()},${stranger.secret()}`, `payee:${payee.secret()}`])
+      await expect(fetched(seeds)).rejects.toThrow("nothing was sent: the secret file has a seed beside other text")
     const changed = jws.replace(/.(?=.{20}$)/u, (one) => (one === "A" ? "B" : "A"))
     await writeFile(join(folder, "kept"), changed)
     await expect(fetched(payee.secret(), url, [join(folder, "kept")])).rejects.toThrow("another receipt now")

@@ -2,14 +2,16 @@
 // file and the problem, and `verify` reports the same without restoring.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
-import { Console, Effect, Exit, FileSystem } from "effect"
+import { Console, Context, Effect, Exit, FileSystem } from "effect"
 import { Command } from "effect/cli"
 import { SqlClient } from "effect/sql"
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { Database } from "../../../kernel/database/Database.ts"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { readKeptActs } from "../../../kernel/settlement/operators/keptActs.ts"
 import { backup } from "../../../runtime/commands/backup.ts"
+import { Within } from "../../../runtime/commands/CommandTarget.ts"
 import { clientOf } from "../../../runtime/embeddedCheck.ts"
 import { layer as embedded, openEmbedded } from "../../../runtime/platform/pglite.ts"
 import { sentenceOf } from "../../../runtime/sentence.ts"
@@ -84,6 +86,21 @@ it.live(
       expect(existsSync(join(state, "database.restoring"))).toBe(false)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
   240_000
+)
+
+it.live("an archive that cannot be written leaves no part of it", () =>
+  Effect.gen(function* () {
+    const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped({ prefix: "tollkeeper-" })
+    const target = join(folder, "taken.tar")
+    mkdirSync(target)
+    const services = Context.make(Database, { dump: Effect.succeed(new Uint8Array(9)) } as Database["Service"])
+    const { error } = yield* Effect.provideService(run("save", target), Within, {
+      services: services as unknown as Context.Context<never>,
+      folder
+    })
+    expect(error).toContain("taken.tar")
+    expect(readdirSync(folder)).toEqual(["taken.tar"])
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 )
 
 it.live("a restore that was cut off does not open empty", () =>

@@ -80,3 +80,15 @@ it("a commit has no secret, state, key or backup", () => {
   expect(added.filter((path) => planted.includes(path))).toEqual([])
   expect(added).toContain("examples/guides/operator.md")
 })
+
+it("commands for a container name the state folder of its process", () => {
+  const files = ["README.md", "Dockerfile", "compose.yaml"].map((name) =>
+    readFileSync(join(root, "runtime/deploy", name), "utf8")
+  )
+  const [, state] = /CMD \["start",.*"--state", "([^"]+)"\]/.exec(files[1]!) ?? []
+  const commands = files.flatMap((text) =>
+    [...text.matchAll(/docker (?:compose .*)?exec [^`\n]*/g)].map(([one]) => one)
+  )
+  expect(commands).toHaveLength(3)
+  for (const command of commands) expect(command).toContain(`--state ${state}`)
+})

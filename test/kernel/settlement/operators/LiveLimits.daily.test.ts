@@ -61,6 +61,12 @@ describe.each(databaseKinds)("limits on %s", (database) => {
           { name: perKey, key: "Not A Label", value: "1" }
         ])
           expect((yield* set(wrong)).status).toBe(409)
+        const misspelled = yield* set({ name: perKey, key: "shpo", value: "1" })
+        expect([misspelled.status, misspelled.json.message]).toEqual([
+          409,
+          "no key of a caller has the label shpo; did you mean shop?"
+        ])
+        expect((yield* set({ name: perKey, key: "removed", value: null })).status).toBe(200)
         const { json } = yield* world.ask("/dashboard/v1/moves", { headers: ops })
         expect(json.items.at(-1)).toMatchObject({
           by: "ops",

@@ -1,7 +1,7 @@
 // The sponsor's own transactions: followed until the ledger shows their end, sent again before it, and bid higher.
 import { expect, layer } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Logger } from "effect"
 import { SqlClient } from "effect/sql"
 import { Network } from "../../../../kernel/config/Network.ts"
 import { LedgerClock } from "../../../../kernel/ledger/LedgerClock.ts"
@@ -95,6 +95,17 @@ describeDatabases("a sponsor's transaction", (database) => {
       Effect.gen(function* () {
         expect(yield* endOf({ shown: { ledger: 1_002 } })).toEqual(["landed", 4_321n, 1_002n, 1])
         expect(yield* endOf({ shown: { succeeded: false } })).toEqual(["failed", 4_321n, 1_003n, 1])
+      }).pipe(Effect.scoped)
+    )
+
+    it.effect("is logged when the ledger fails it", () =>
+      Effect.gen(function* () {
+        const lines: Array<string> = []
+        const logger = Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
+        yield* endOf({ shown: { ledger: 1_002 } }).pipe(Effect.provide(Logger.layer([logger])))
+        expect(lines).toEqual([])
+        yield* endOf({ shown: { succeeded: false } }).pipe(Effect.provide(Logger.layer([logger])))
+        expect(lines).toEqual([expect.stringMatching(/^a transaction of the sponsor failed on the ledger/)])
       }).pipe(Effect.scoped)
     )
 
