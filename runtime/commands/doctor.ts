@@ -66,10 +66,10 @@ const diskBytesMin = 1_000_000_000
 
 type Headers = Readonly<Record<string, string>>
 
-/** One request for JSON; undefined without an answer. */
+/** One request for JSON; undefined without an answer. The facilitator follows no redirect with its headers either. */
 const askJson = (url: string, init: RequestInit = {}): Effect.Effect<any> =>
   Effect.promise(() =>
-    fetch(url, { ...init, signal: AbortSignal.timeout(rpcTimeoutMillis) })
+    fetch(url, { ...init, redirect: "error", signal: AbortSignal.timeout(rpcTimeoutMillis) })
       .then((response) => response.json() as Promise<any>)
       .catch(() => undefined)
   )

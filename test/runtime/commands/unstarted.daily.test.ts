@@ -140,7 +140,7 @@ it.live("a filter that can match nothing is refused: a time that is none, a paye
   })
 )
 
-/** A server with these answers as JSON; returns its port. */
+/** A server with these answers as JSON, or redirects to these URLs; returns its port. */
 const answering = (answer: (request: IncomingMessage, body: string) => unknown) =>
   Effect.map(
     Effect.acquireRelease(
@@ -148,7 +148,9 @@ const answering = (answer: (request: IncomingMessage, body: string) => unknown) 
         const server = createServer(async (request, response) => {
           let body = ""
           for await (const chunk of request.setEncoding("utf8")) body += String(chunk)
-          response.end(JSON.stringify(answer(request, body) ?? {}))
+          const answered = answer(request, body) ?? {}
+          if (answered instanceof URL) response.writeHead(307, { location: answered.href }).end()
+          else response.end(JSON.stringify(answered))
         }).listen(0, "127.0.0.1")
         await once(server, "listening")
         return server
@@ -182,6 +184,13 @@ it.live("doctor asks an RPC with its key, and takes a facilitator at the port fo
       detail: `a facilitator answers at ${facilitator}, but it does not use ${state}`,
       remedy: "name its folder with --state DIR"
     })
+    // Its key goes to no other address.
+    const moved = yield* answering(() => new URL(`http://127.0.0.1:${rpc}/`))
+    const redirected = yield* found(
+      ...["--set", "networks.ledger:testnet.rpc_headers_env=RPC_HEADERS"],
+      ...["--set", `networks.ledger:testnet.rpc_urls=["http://127.0.0.1:${moved}"]`]
+    )
+    expect(redirected.find(({ check }) => check === "RPC 1")?.detail).toBe("does not answer")
     const away = yield* found("--set", 'networks.ledger:testnet.rpc_urls=["http://127.0.0.1:1"]')
     expect(away.find(({ check }) => check === "RPC 1")?.remedy).toContain("npm start")
   }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
