@@ -26,7 +26,15 @@ import {
   requiredBy,
   sendKept
 } from "./keptPayments.mjs"
-import { noteAnswered, noteCharged, noteCorrected, noteCuts, refundPayload, signedBefore } from "./preparedBatch.mjs"
+import {
+  noteAnswered,
+  noteCharged,
+  noteCorrected,
+  noteCuts,
+  refundPayload,
+  saltOf,
+  signedBefore
+} from "./preparedBatch.mjs"
 import { accountOf, SignatureRefused } from "./preparedBytes.mjs"
 import { checkTerms, signUntil } from "./preparedSign.mjs"
 
@@ -80,16 +88,27 @@ const choose = (/** @type {any} */ required, /** @type {string} */ url, /** @typ
   return accepted
 }
 
+/**
+ * A channel for each origin: one that copies a seller's terms could otherwise stop that seller's channel, by an answer
+ * that contradicts the voucher or by none. `salt`: the one of a payment that is signed already.
+ * @template {Options} T @param {string} url @param {T} options @param {string} [salt] @returns {T}
+ */
+const ofOrigin = (url, options, salt = options.batch?.salt) =>
+  options.batch === undefined
+    ? options
+    : { ...options, batch: { ...options.batch, salt: salt ?? saltOf(new URL(url).origin) } }
+
 /** Key of an unanswered deposit, by buyer and seller. @param {string} url @param {Options} options */
 const depositKeyOf = (url, options) =>
   createHash("sha256")
     .update(`deposit\n${payerOf(options)}\n${new URL(url).origin}`)
     .digest("hex")
 
-/** Sends a kept payment, and stores its end. @param {string} key @param {Kept} kept @param {Purchase} options */
-const deliver = async (key, kept, options) => {
-  const { payments = ownPayments } = options
+/** Sends a kept payment, and stores its end. @param {string} key @param {Kept} kept @param {Purchase} given */
+const deliver = async (key, kept, given) => {
+  const { payments = ownPayments } = given
   const { accepted, payload } = decode(kept.payment)
+  const options = ofOrigin(kept.url, given, payload.channelConfig?.salt)
   const sent = await sendKept(kept).catch((error) => {
     if (error instanceof PaymentUnknown) noteCuts(accepted, options, error.cuts)
     throw error
@@ -145,9 +164,10 @@ const signAndKeep = async (key, request, required, accepted, options, earlier, b
  * again. It signs a new payment if none is stored, or if the stored one was refused and its last ledger has closed. A
  * channel's total is corrected once with the seller's proof. Throws `PaymentUnknown`, with the payment, if its answer
  * stays unknown.
- * @param {string} url @param {Purchase} options @returns {Promise<Answer>}
+ * @param {string} url @param {Purchase} given @returns {Promise<Answer>}
  */
-export const pay = async (url, options) => {
+export const pay = async (url, given) => {
+  const options = ofOrigin(url, given)
   const { payments = ownPayments } = options
   const request = requestOf(url, options)
   const key = keyOf(payerOf(options), request, options.name)
@@ -177,9 +197,10 @@ export const resume = (kept, options) => {
 
 /**
  * Asks the seller at `url` to refund the rest of its channel. Returns the receipt.
- * @param {string} url @param {Options} options
+ * @param {string} url @param {Options} given
  */
-export const refund = async (url, options) => {
+export const refund = async (url, given) => {
+  const options = ofOrigin(url, given)
   const required = await requiredBy(await ask(requestOf(url, {})))
   const offered = required.accepts.find((/** @type {Terms} */ one) => one.scheme === "batch-settlement")
   if (offered === undefined) throw new Error(`${url} does not offer batch-settlement`)

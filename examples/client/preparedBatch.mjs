@@ -31,10 +31,13 @@ import {
  * deposit as a multiple of the price, default 100; a seller's announced minimum is followed up to ten times that.
  * `depositMax`: the maximum of one deposit, default `depositTimes` times `maxAmount`. `withdrawDelayMax`: seconds,
  * default a day. `channels`: the store of channels, default in memory. `salt`: 32 bytes as hex, separates channels with
- * one seller.
+ * one seller; the default is the origin's `saltOf`, and zeros without a URL.
  * @typedef {{ contracts: ReadonlyArray<string>, depositTimes?: number, depositMax?: bigint, withdrawDelayMax?: number,
  *   channels?: Pick<Map<string, Channel>, "get" | "set">, salt?: string }} BatchOptions
  */
+
+/** The salt of channels with the sellers of one origin. @param {string} origin */
+export const saltOf = (origin) => sha256(`tollkeeper channel\n${origin}`).toString("hex")
 
 /** @type {Map<string, Channel>} */
 const kept = new Map()

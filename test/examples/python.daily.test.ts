@@ -2,6 +2,7 @@
 // facilitator is refused in every case; a lost answer is repeated. It uses Debian's python3 with its `cryptography`;
 // without them the test prints a message and is skipped.
 import { expect, it } from "@effect/vitest"
+import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { execFile, spawn, spawnSync } from "node:child_process"
 import { createServer } from "node:http"
@@ -10,6 +11,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { signPayment } from "../../examples/buyer.ts"
 import { pay } from "../../examples/client/prepared.mjs"
+import { saltOf } from "../../examples/client/preparedBatch.mjs"
 import { startSeller } from "../../examples/seller-http.ts"
 import { root } from "../../runtime/bootstrap.mjs"
 import { testnetUsdc } from "../../runtime/redteam/buyer.ts"
@@ -100,6 +102,24 @@ print(json.dumps([takes(40, 40, 50, 40), takes(40, 40, 40, 30), takes(90, (1 << 
 it.runIf(hasPython)("Python's buyer takes no total above the ledger's largest amount", () => {
   const { stderr, stdout } = spawnSync(python, ["-c", correction], { cwd: folder, encoding: "utf8" })
   expect([stdout.trim(), stderr]).toEqual(["[true, false, false]", ""])
+})
+
+const salts = `
+from tollkeeper_x402.batch import salt_of
+from tollkeeper_x402.buyer import Buyer
+from tollkeeper_x402.kept import Request
+buyer = Buyer(secret="SECRET", max_amount=1)
+print([buyer._salt(Request("GET", url)) == salt_of(origin) for url, origin in (
+    ("https://shop.example/a?b=1", "https://shop.example"), ("HTTPS://Shop.example/c", "https://shop.example"),
+    ("https://other.example/a", "https://shop.example"))], salt_of("https://shop.example"))
+`
+
+it.runIf(hasPython)("Python's buyer has a channel for each origin", () => {
+  const { stderr, stdout } = spawnSync(python, ["-c", salts.replace("SECRET", Keypair.random().secret())], {
+    cwd: folder,
+    encoding: "utf8"
+  })
+  expect([stdout.trim(), stderr]).toEqual([`[True, True, False] ${saltOf("https://shop.example")}`, ""])
 })
 
 const start = startFacilitator({ closeMillis: 1_000 })

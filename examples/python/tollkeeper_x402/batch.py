@@ -64,6 +64,14 @@ class Deposit:
     voucher_hash: bytes
 
 
+def salt_of(origin: str) -> str:
+    """The salt of channels with the sellers of one origin.
+
+    An origin that copies a seller's terms could otherwise stop that seller's channel, by an answer that contradicts the
+    voucher or by none."""
+    return hashlib.sha256(f"tollkeeper channel\n{origin}".encode()).hexdigest()
+
+
 @dataclass
 class Batch:
     contracts: tuple[str, ...] = ()
@@ -74,7 +82,8 @@ class Batch:
     """The most for one deposit, atomic units; None: that many times the buyer's `max_amount`."""
     withdraw_delay_max: int = 86_400
     """Seconds until a buyer has its money back without the seller, at most."""
-    salt: str = "00" * 32
+    salt: str | None = None
+    """32 bytes as hex, which separate channels with one seller; None: one channel for each origin."""
     channels: dict[str, Known] = field(default_factory=dict)
     """Channels by their ids; a subclass of dict may keep them."""
 
@@ -87,7 +96,7 @@ class Batch:
             raise SignatureRefused("the channel's withdraw delay is longer than this buyer waits")
         strkey(extra.get("receiverAuthorizer", ""))
 
-    def channel(self, terms: Terms, account: str, passphrase: str) -> "Channel":
+    def channel(self, terms: Terms, account: str, passphrase: str, salt: str) -> "Channel":
         extra = terms["extra"]
         config = {
             "payer": account,
@@ -96,7 +105,7 @@ class Batch:
             "receiverAuthorizer": extra["receiverAuthorizer"],
             "token": terms["asset"],
             "withdrawDelay": extra["withdrawDelay"],
-            "salt": self.salt,
+            "salt": salt,
         }
         return Channel(config, extra["batchContract"], hashlib.sha256(passphrase.encode()).digest())
 
@@ -113,7 +122,7 @@ class Batch:
         called = call(channel.contract, "deposit", [payer, channel.vector, value])
         below = invocation(call(terms["asset"], "transfer", [payer, val_address(channel.contract), value]))
         choices = {"amount": str(amount), "charged": str(known.charged)}
-        choices |= {"payerAuthorizer": channel.config["payerAuthorizer"], "salt": self.salt}
+        choices |= {"payerAuthorizer": channel.config["payerAuthorizer"], "salt": channel.config["salt"]}
         voucher_hash = channel.voucher_hash(known.charged + int(terms["amount"]))
         return Deposit(choices, called, invocation(called, [below]), voucher_hash)
 

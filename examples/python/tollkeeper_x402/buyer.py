@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Callable, Mapping
 
+from .batch import salt_of
 from .kept import Kept, MemoryPayments, Payments, PaymentUnknown, Request, echoed, reason_of, send
 from .layout import SignatureRefused, Terms
 from .signing import BATCH, Signing
@@ -77,13 +78,13 @@ class Buyer(Signing):
         accepted = self._choose(url, required)
         if kept is not None and paid is not None:
             self._corrected(paid, kept, accepted)
-        before = self._signed(accepted) if kept is None or kept.before is None else kept.before
+        before = self._signed(request, accepted) if kept is None or kept.before is None else kept.before
         for turn in (1, 2):
             kept = self._sign_and_keep(key, request, required, accepted, kept, before, name)
             paid = self._deliver(key, kept, attempts)
             if paid.delivered or turn == 2 or not self._corrected(paid, kept, accepted):
                 return paid
-            before = self._signed(accepted)
+            before = self._signed(request, accepted)
         raise AssertionError("the second turn returns")
 
     def resume(self, kept: Kept, attempts: int = 20) -> Paid:
@@ -114,16 +115,21 @@ class Buyer(Signing):
         assert first is not None
         raise first
 
-    def _signed(self, terms: Terms) -> int:
-        return self.batch.signed(self.channel_of(terms)) if terms["scheme"] == BATCH else 0
+    def _salt(self, request: Request) -> str:
+        return self.batch.salt or salt_of(request.origin)
+
+    def _signed(self, request: Request, terms: Terms) -> int:
+        return self.batch.signed(self.channel_of(terms, self._salt(request))) if terms["scheme"] == BATCH else 0
 
     def _corrected(self, paid: Paid, kept: Kept, accepted: Terms) -> bool:
         """Whether the seller's total was taken: it has to show a voucher of ours."""
-        voucher = decode(kept.payment)["payload"].get("voucher")
+        payload = decode(kept.payment)["payload"]
+        voucher = payload.get("voucher")
         if voucher is None or accepted["scheme"] != BATCH:
             return False
         sent, before = int(voucher["maxClaimableAmount"]), kept.before or 0
-        return self.batch.note_corrected(self.channel_of(accepted), paid.required or {}, self._key, sent, before)
+        channel = self.channel_of(accepted, payload["channelConfig"]["salt"])
+        return self.batch.note_corrected(channel, paid.required or {}, self._key, sent, before)
 
     def _sign_and_keep(
         self, key: str, request: Request, required: Any, accepted: Terms, earlier: Kept | None, before: int, name: str
@@ -133,7 +139,7 @@ class Buyer(Signing):
         other = self.payments.get(open_key) if accepted["scheme"] == BATCH else None
         open_elsewhere = other is not None and (earlier is None or other.payment != earlier.payment)
         after = math.inf if open_elsewhere else (earlier and earlier.expires) or 0
-        payload, expires = self.sign_until(accepted, after)
+        payload, expires = self.sign_until(accepted, after, self._salt(request))
         payment = {"x402Version": 2, "payload": payload, "accepted": accepted}
         payment |= {one: required[one] for one in ("resource", "extensions") if one in required}
         payment |= {"extensions": echoed(payment["extensions"])} if "extensions" in payment else {}
@@ -149,7 +155,8 @@ class Buyer(Signing):
     def _deliver(self, key: str, kept: Kept, attempts: int) -> Paid:
         """Sends what is kept, and notes how it ends."""
         sent = decode(kept.payment)
-        channel = self.channel_of(sent["accepted"]) if sent["accepted"]["scheme"] == BATCH else None
+        is_channel = sent["accepted"]["scheme"] == BATCH
+        channel = self.channel_of(sent["accepted"], sent["payload"]["channelConfig"]["salt"]) if is_channel else None
         try:
             answer, receipt, required = send(kept, attempts)
         except PaymentUnknown as unknown:

@@ -42,11 +42,14 @@ class Request:
         body = hashlib.sha256(self.body or b"").hexdigest()
         return hashlib.sha256("\n".join((payer, self.method, self.url, body, name)).encode()).hexdigest()
 
+    @property
+    def origin(self) -> str:
+        at = urlsplit(self.url)
+        return f"{at.scheme}://{at.netloc}".lower()
+
     def deposit_key(self, payer: str) -> str:
         """Of one buyer and one seller: a deposit that has no answer yet."""
-        at = urlsplit(self.url)
-        origin = f"{at.scheme}://{at.netloc}".lower()
-        return hashlib.sha256(f"deposit\n{payer}\n{origin}".encode()).hexdigest()
+        return hashlib.sha256(f"deposit\n{payer}\n{self.origin}".encode()).hexdigest()
 
     def ask(self, payment: str | None = None) -> Answer:
         signed = {} if payment is None else {"payment-signature": payment}

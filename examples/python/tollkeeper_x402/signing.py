@@ -23,6 +23,8 @@ TESTNET = "Test SDF Network ; September 2015"
 SECONDS_PER_LEDGER = 5
 LEDGERS_APART = 3
 BATCH = "batch-settlement"
+SALT = "00" * 32
+"""Of the channel of terms without an origin."""
 
 
 @dataclass
@@ -111,9 +113,9 @@ class Signing:
 
     def sign(self, terms: Terms) -> dict[str, Any]:
         """The signed payload of one payment. Raises `SignatureRefused` before anything is signed."""
-        return self.sign_until(terms, 0)[0]
+        return self.sign_until(terms, 0, self.batch.salt or SALT)[0]
 
-    def sign_until(self, terms: Terms, after: float) -> tuple[dict[str, Any], int | None]:
+    def sign_until(self, terms: Terms, after: float, salt: str) -> tuple[dict[str, Any], int | None]:
         """The payload, and the last ledger in which it can land; not before `after` has closed."""
         self.check_terms(terms)
         if terms["scheme"] != BATCH:
@@ -132,11 +134,11 @@ class Signing:
             return transaction
 
         limit = self.limit(terms["asset"]) or 0
-        payload = self.batch.payload(terms, self.channel_of(terms), self._key, limit, deposit)
+        payload = self.batch.payload(terms, self.channel_of(terms, salt), self._key, limit, deposit)
         return payload, signed[0] if signed else None
 
-    def channel_of(self, terms: Terms) -> Channel:
-        return self.batch.channel(terms, self.account, self.passphrase)
+    def channel_of(self, terms: Terms, salt: str) -> Channel:
+        return self.batch.channel(terms, self.account, self.passphrase, salt)
 
     def _sign_call(
         self,

@@ -6,6 +6,7 @@ import { Keypair, type xdr } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { execFile, spawnSync } from "node:child_process"
 import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { BatchStellarServer, keyAuthorizer } from "../../../examples/batch/BatchStellarServer.ts"
@@ -100,6 +101,42 @@ it.live(
       const refunded = yield* Effect.promise(() => refund(page, options))
       assert.strictEqual(refunded.receipt?.success, true, JSON.stringify(refunded.receipt))
       assert.strictEqual(yield* facilitator.balance(buyer.publicKey()), 494_000n)
+    }).pipe(Effect.scoped),
+  240_000
+)
+
+it.live(
+  "an origin that copies a seller's terms stops no channel of that seller",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* start
+      const { page } = yield* sell(facilitator)
+      const secret = (yield* facilitator.account(500_000n)).secret()
+      const batch = { contracts: [yield* contractOf(facilitator)], depositTimes: 5 }
+      const options = { secret, facilitator: facilitator.url, maxAmount: 10_000n, rpcUrl: facilitator.ledgerUrl, batch }
+      const sent: Array<any> = []
+      // It answers the copied terms, and then a charge above their price.
+      const copy = createServer(async (request, response) => {
+        const payment = request.headers["payment-signature"]
+        if (payment === undefined) {
+          const { headers, status } = await fetch(page)
+          return void response.writeHead(status, { "payment-required": headers.get("payment-required") ?? "" }).end()
+        }
+        sent.push(JSON.parse(Buffer.from(String(payment), "base64").toString()).payload)
+        const receipt = { success: true, transaction: "", network: "stellar:testnet", extra: { chargedAmount: "9999" } }
+        const header = Buffer.from(JSON.stringify(receipt)).toString("base64")
+        response.writeHead(200, { "payment-response": header }).end()
+      }).listen(0, "127.0.0.1")
+      yield* Effect.addFinalizer(() => Effect.sync(() => copy.close()))
+      const statusOf = (url: string) =>
+        Effect.map(
+          Effect.promise(() => pay(url, options)),
+          ({ response }) => response.status
+        )
+      assert.strictEqual(yield* statusOf(page), 200)
+      assert.strictEqual(yield* statusOf(`http://127.0.0.1:${(copy.address() as AddressInfo).port}/page`), 200)
+      assert.strictEqual(sent.length, 1)
+      assert.strictEqual(yield* statusOf(page), 200)
     }).pipe(Effect.scoped),
   240_000
 )
