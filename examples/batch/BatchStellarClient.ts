@@ -39,9 +39,8 @@ export interface BatchClientOptions extends DepositBounds {
   /** A session key that signs vouchers instead of the payer's key. Default: the payer's. */
   readonly voucherSecret?: string
   /**
-   * 32 bytes, hex: separates channels with one seller. Default zeros. The official interface names no URL, so a client
-   * for several origins should be one for each origin, with `saltOf` of `preparedBatch.mjs`: an origin that copies a
-   * seller's terms shares that seller's channel otherwise.
+   * 32 bytes, hex: separates channels with one seller. Default zeros. The official interface names no URL: a client for
+   * each origin, with its `saltOf` (`preparedBatch.mjs`), keeps an origin with copied terms off a seller's channel.
    */
   readonly salt?: string
   /** sha256, hex, of the only contract code that this buyer deposits into. Default: this project's contract. */
