@@ -10,7 +10,9 @@ import { describeInstance, type Instance, instancesOf } from "./state.ts"
 /** A server and its database, without user, password or parameters. */
 const describeServer = (url: string): string => {
   try {
-    const { host, pathname } = new URL(url)
+    const { hash, host, pathname, search } = new URL(url)
+    // A password with an unencoded `/`, `?` or `#` ends the host: the rest of it would be shown.
+    if (`${pathname}${search}${hash}`.includes("@")) return "the server of DATABASE_URL"
     return `database ${decodeURIComponent(pathname.slice(1))} at ${host}`
   } catch {
     return "the server of DATABASE_URL"
