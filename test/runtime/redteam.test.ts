@@ -85,10 +85,9 @@ it("reads a raw answer beyond its head", async () => {
 
 it("reads no head of a raw answer without end", async () => {
   const kinds = [{ x402Version: 2, scheme: "exact", network: "stellar:testnet" }]
-  let sent = 0
   const pour = (socket: Socket) => {
     const write = () => {
-      while (!socket.destroyed && socket.write(Buffer.alloc(65_536, 0x78))) sent += 65_536
+      while (!socket.destroyed && socket.write(Buffer.alloc(65_536, 0x78))) /* until it is slower */ ;
     }
     socket.on("drain", write).on("error", () => {})
     write()
@@ -104,9 +103,11 @@ it("reads no head of a raw answer without end", async () => {
   )
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const started = performance.now()
-  await playCases({ url, kind: "facilitator" }, { accepts: ({ name }) => name === "TRACE on /settle" })
-  expect(performance.now() - started).toBeLessThan(5_000)
-  expect(sent).toBeLessThan(20_000_000)
+  const { scores } = await playCases(
+    { url, kind: "facilitator" },
+    { accepts: ({ name }) => name === "TRACE on /settle" }
+  )
+  // Else it would have read until its time had ended.
+  expect(scores.map(({ detail, result }) => [result, detail.includes("no answer within")])).toEqual([["held", false]])
   server.close()
 })

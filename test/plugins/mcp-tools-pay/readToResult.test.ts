@@ -51,10 +51,11 @@ describe("a seller's response", () => {
 
   it("texts after an event's JSON are not parsed again with all before them", () => {
     const reader = toRpcAnswer(4)(events)!
-    reader(bytes("data:"))
-    const begun = performance.now()
-    for (let at = 0; at < 30_000; at++) expect(reader(bytes("{}"))).toBe(false)
-    expect(performance.now() - begun).toBeLessThan(2_000)
+    const first = bytes("{}")
+    expect([bytes("data:"), first].map(reader)).toEqual([false, false])
+    // What came first is not read again: now it is blank, and the text after it would be an answer.
+    first.fill(0x20)
+    expect(reader(bytes(answer))).toBe(false)
     expect(reader(bytes(`\n\ndata: ${answer}`))).toBe(true)
   })
 
