@@ -6,7 +6,7 @@ import { Data, Effect, Option, Schema } from "effect"
 import process from "node:process"
 import { userInfo } from "node:os"
 import { answeredByProcess } from "./answeredBy.ts"
-import { field, rootCause } from "../kernel/database/errorMessage.ts"
+import { errorMessage, field, rootCause } from "../kernel/database/errorMessage.ts"
 import { Answered } from "./operatorWords.ts"
 import { secretOf } from "./secretOf.ts"
 import { databaseMark, describeInstance, type Instance, instancesOf } from "./state.ts"
@@ -43,9 +43,13 @@ const isMeant = (instance: Instance, words: ReadonlyArray<string>, url: string |
 /** The process ended, or was too slow, after it had received the command. */
 class AnswerLost extends Data.TaggedError("AnswerLost")<{ readonly message: string }> {}
 
+/** Whether nothing listens at the address; Deno's errors have no code. */
+const isRefused = (cause: unknown): boolean =>
+  field(rootCause(cause), "code") === "ECONNREFUSED" || /connection refused/i.test(errorMessage(cause))
+
 /** Fails if the process may have received the command; None if it did not. */
 const lost = (instance: Instance, cause: unknown) =>
-  field(rootCause(cause), "code") === "ECONNREFUSED"
+  isRefused(cause)
     ? Effect.succeedNone
     : new AnswerLost({
         message:
