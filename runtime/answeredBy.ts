@@ -4,18 +4,19 @@
 import { Option, Redacted } from "effect"
 import { existsSync } from "node:fs"
 import { join, resolve } from "node:path"
+import { readServerUrl } from "../kernel/database/readServerUrl.ts"
 import type { Profile } from "./profile.ts"
 import { describeInstance, type Instance, instancesOf } from "./state.ts"
 
 /** A server and its database, without user, password or parameters. */
 const describeServer = (url: string): string => {
+  const unnamed = "the server of DATABASE_URL"
+  const server = readServerUrl(url)
+  if (server === undefined) return unnamed
   try {
-    const { hash, host, pathname, search } = new URL(url)
-    // A password with an unencoded `/`, `?` or `#` ends the host: the rest of it would be shown.
-    if (`${pathname}${search}${hash}`.includes("@")) return "the server of DATABASE_URL"
-    return `database ${decodeURIComponent(pathname.slice(1))} at ${host}`
+    return `database ${decodeURIComponent(server.pathname.slice(1))} at ${server.host}`
   } catch {
-    return "the server of DATABASE_URL"
+    return unnamed
   }
 }
 

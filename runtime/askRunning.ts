@@ -43,7 +43,7 @@ const isMeant = (instance: Instance, words: ReadonlyArray<string>, url: string |
 /** The process ended, or was too slow, after it had received the command. */
 class AnswerLost extends Data.TaggedError("AnswerLost")<{ readonly message: string }> {}
 
-/** Whether nothing listens at the address; Deno's errors have no code. */
+/** Whether nothing listens at the address. Deno reports it in the message only. */
 const isRefused = (cause: unknown): boolean =>
   field(rootCause(cause), "code") === "ECONNREFUSED" || /connection refused/i.test(errorMessage(cause))
 

@@ -4,7 +4,7 @@
 import { Cause } from "effect"
 import { field, errorMessage } from "../kernel/database/errorMessage.ts"
 
-/** Remedies by errno. A missing code has no remedy. */
+/** Remedies by errno; other codes are without one. */
 const ofTheSystem: Readonly<Record<string, string>> = {
   EROFS: "the file system is read-only; choose a folder that can be written with --state DIR",
   EACCES: "this user lacks the permission; grant it, or choose another folder with --state DIR",

@@ -21,6 +21,7 @@ import type { Section } from "../config/Setting.ts"
 import { Settings } from "../config/Settings.ts"
 import { contract } from "../contract/Contract.ts"
 import { type ConnectionBounds, isConflict, Lane, type PoolStatus } from "./Connections.ts"
+import { readServerUrl } from "./readServerUrl.ts"
 import { ReadReplica } from "./ReadReplica.ts"
 import { writeErrorOf } from "./errorMessage.ts"
 import { databaseSection } from "./databaseSection.ts"
@@ -147,12 +148,8 @@ const listenAt = (source: OpenedDatabase, reach: Reach): Database["Service"]["li
 
 /** The host and port of a URL that holds a password; undefined for a socket or an unreadable URL. */
 const addressOf = (url: Redacted.Redacted): string | undefined => {
-  const text = Redacted.value(url)
-  if (!URL.canParse(text)) return undefined
-  const { hash, hostname, pathname, port, search } = new URL(text)
-  // A password with an unencoded `/`, `?` or `#` would be its host's end and port.
-  const isMisread = `${pathname}${search}${hash}`.includes("@")
-  return hostname === "" || isMisread ? undefined : `${hostname}:${port === "" ? 5_432 : port}`
+  const { hostname, port } = readServerUrl(Redacted.value(url)) ?? { hostname: "", port: "" }
+  return hostname === "" ? undefined : `${hostname}:${port === "" ? 5_432 : port}`
 }
 
 /** The database over a client that works; refuses a server older than PostgreSQL 15, and another encoding than UTF8. */

@@ -1,5 +1,5 @@
 // `tollkeeper backup`: saves the whole embedded database to one file while it runs, and restores it into an empty
-// folder. The file is a tar archive of the data folder as it is between two statements; the database recovers from it
+// folder. The file is a tar archive of the data folder between two statements; the database recovers from it
 // as after a `kill -9`. A restore checks the archive, opens it in a temporary folder, reads every row, and only then
 // renames that folder to the database's name. The embedded ledger and the development sponsor's seed are not included:
 // they are a test network and test money, and an archive must not contain a key. A PostgreSQL server has its own tools.

@@ -134,7 +134,7 @@ type Decoder = zlib.Gunzip | zlib.Inflate | zlib.InflateRaw | zlib.BrotliDecompr
 const flushed = { finishFlush: zlib.constants.Z_SYNC_FLUSH }
 const gunzip = () => zlib.createGunzip(flushed)
 /**
- * Decoders of content codings, in the order in which they are tried. Truncated data is decoded as far as it came. Some
+ * Decoders of each content coding, tried in this order. Truncated data is decoded as far as it came. Some
  * servers send deflate without its header.
  */
 const decoders: Readonly<Record<string, ReadonlyArray<() => Decoder>>> = {
@@ -148,7 +148,7 @@ const undecodedMax = 65_536
 
 /**
  * A receiver for the decoded body. If the coding is known, the head contains neither the coding nor the length. A body
- * that is not in its declared coding is received as it came.
+ * in another coding than its declared one is received undecoded.
  */
 const decodingReceiver = (
   head: Pick<OutboundAnswer, "status" | "headers">,
@@ -159,7 +159,7 @@ const decodingReceiver = (
   const { "content-encoding": coding = "", "content-length": _, ...others } = head.headers
   const decoder = request.decodes === true ? decoders[coding.trim().toLowerCase()]?.[attempt]?.() : undefined
   if (decoder === undefined) return receiverOf(head, request, call)
-  // A kilobyte may decode to gigabytes: the decoder would go on with what it has after the answer.
+  // A kilobyte may decode to gigabytes, and a decoder continues with its input after the answer.
   const close = () => {
     decoder.destroy()
     call.close()

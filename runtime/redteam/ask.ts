@@ -26,7 +26,7 @@ export const textOf = async (response: Response): Promise<string> => {
 
 /**
  * Posts a body to a route; strings and bytes are sent unchanged. Waits at most `waitMs`, default 30 000. A redirect is
- * the answer: it would choose where this machine sends requests.
+ * the answer, because the target must not choose the addresses that this machine asks.
  */
 export const post = async (
   url: string,

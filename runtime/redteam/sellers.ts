@@ -252,7 +252,7 @@ const messages: ReadonlyArray<Message> = [
 ]
 
 const reference = "v1.AAAA"
-/** Tools that are called, of those that the server lists. */
+/** Maximum number of the server's tools that are called. */
 const toolsMax = 64
 
 export const mcpCases: ReadonlyArray<Case> = [

@@ -63,7 +63,7 @@ const moneyOn = async (ledger: string): Promise<Money> => {
   return { ledger, rpc, buyer, thief, seller, held }
 }
 
-/** Networks that are attacked, of those that the target names: each takes hundreds of requests. */
+/** Maximum number of the target's networks that are attacked: each takes hundreds of requests. */
 const networksMax = 32
 
 /** Most frameworks refuse larger header blocks than this. */
@@ -107,7 +107,7 @@ export const openWorld = async (target: Target): Promise<World> => {
   }
 }
 
-/** The kind of a target, by what it answers: `/supported`, `initialize`, or a 402. */
+/** The kind of a target, by its answer to `/supported` or `initialize`, or by a 402. */
 export const kindOf = async (url: string, key?: string): Promise<Kind> => {
   const headers = { accept: "application/json, text/event-stream", ...bearerOf({ key }) }
   const read = (path: string) =>

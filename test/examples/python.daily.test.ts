@@ -252,7 +252,7 @@ it.live.runIf(hasPython)(
       for (const length of [9_000_000, "9".repeat(5_000)])
         expect(statusOf(yield* raw(`content-length: ${length}\r\n\r\n`))).toBe(413)
       expect(yield* facilitator.balance(payTo)).toBe(0n)
-      // The whole request still gets what it asked for.
+      // The whole request still gets its page.
       const paid = yield* raw(`${framed}${body}`)
       expect([statusOf(paid), paid.endsWith(JSON.stringify({ asked: body }).replace(":", ": "))]).toEqual([200, true])
       expect(yield* facilitator.balance(payTo)).toBe(10_000n)

@@ -64,7 +64,7 @@ it("is the form that was sent where a parser kept its fields", async () => {
     express().post("/report", express.urlencoded({ extended }), toNode(fields)).use(failed)
   const sent = "city=Riga+%26+more&day=1&day=2"
   expect(await post(app(false), form, "POST", sent)).toEqual([200, '[["city","Riga & more"],["day","1"],["day","2"]]'])
-  // Fields below fields have no form, so they are JSON, and no other form is read instead.
+  // Fields below fields cannot be a form, so they are JSON, and another form in the body is ignored.
   const nested = express().post("/report", express.urlencoded({ extended: true }), toNode(echo))
   expect(await post(nested, form, "POST", "a[b]=1")).toEqual([200, '{"a":{"b":"1"}}'])
   expect((await post(app(true), form, "POST", "a[b]=1"))[0]).toBe(500)

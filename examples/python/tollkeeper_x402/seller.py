@@ -224,10 +224,10 @@ BODY_MAX = 8 * 2**20
 def _read_body(environ: Environ) -> bytes | int:
     """The whole body, or the status of a refusal: a sale of a part would charge for a request that was never made."""
     if environ.get("wsgi.input_terminated"):
-        body = b""
-        while len(body) <= BODY_MAX and (part := environ["wsgi.input"].read(BODY_MAX + 1 - len(body))):
-            body += part
-        return body if len(body) <= BODY_MAX else 413
+        whole = bytearray()
+        while len(whole) <= BODY_MAX and (part := environ["wsgi.input"].read(BODY_MAX + 1 - len(whole))):
+            whole += part
+        return bytes(whole) if len(whole) <= BODY_MAX else 413
     # A server that passes a chunked body on by its framing alone does not say where it ends.
     if environ.get("HTTP_TRANSFER_ENCODING"):
         return 411

@@ -102,7 +102,7 @@ const fetchesAlike = async (
     await expect(fetched(payee.secret(), `http://127.0.0.1:${port}`)).rejects.toThrow("asks for a signature of")
     expect(signed).toEqual([])
     await expect(fetched(payee.secret(), "http://pay.example")).rejects.toThrow("is not https")
-    // Seeds of a rotation, or a labelled one, are no API key: no facilitator gets them.
+    // Seeds of a rotation, or a labelled one, are sent to no facilitator as an API key.
     for (const seeds of [`${payee.secret()},${stranger.secret()}`, `payee:${payee.secret()}`])
       await expect(fetched(seeds)).rejects.toThrow("nothing was sent: the secret file has a seed beside other text")
     const changed = jws.replace(/.(?=.{20}$)/u, (one) => (one === "A" ? "B" : "A"))
