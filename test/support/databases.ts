@@ -3,7 +3,7 @@
 // starts from a dumped folder, the server's from a template.
 import { PgClient } from "@effect/sql-pg"
 import { it, type Vitest } from "@effect/vitest"
-import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import { Context, Effect, Layer, ManagedRuntime, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import process from "node:process"
@@ -112,6 +112,13 @@ const serverSource = (owners: ReadonlyArray<string>) =>
 /** Only the database source; for tests that start whole processes' worth of layers over one database. */
 export const sourceLayer = (kind: DatabaseKind): Layer.Layer<DatabaseSource> =>
   kind === "pglite" ? embeddedSource([]) : serverSource([])
+
+/** A database that outlives the facilitators that use it. */
+export const lasting = (kind: DatabaseKind) =>
+  Effect.gen(function* () {
+    const opened = yield* Context.get(yield* Layer.build(sourceLayer(kind)), DatabaseSource).open
+    return Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
+  })
 
 /**
  * The same after the migrations of the kernel and of those plugins: a copy of a migrated database. A program that

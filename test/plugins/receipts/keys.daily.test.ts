@@ -3,15 +3,14 @@
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Context, Effect, FileSystem, Layer } from "effect"
+import { Effect, FileSystem } from "effect"
 import { createHash } from "node:crypto"
 import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe } from "vitest"
 import { checkKept } from "../../../examples/receipts/check.mjs"
 import { openCheckpoint, openReceipt, verify } from "../../../examples/receipts/verify.mjs"
-import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
-import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
+import { databaseKinds, lasting } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { fetchAll } from "./checkReceipt.ts"
@@ -20,12 +19,6 @@ import { settingsOf, signerEnvironment, startSigners } from "../../support/signe
 const signing = ["plugins=[x402-exact,receipts]", "receipts.host=pay.example"]
 const startLedger = startFacilitator({ closeMillis: 500, channels: 1, set: ["plugins=[ledger-local,x402-exact]"] })
 const makeFolder = Effect.flatMap(FileSystem.FileSystem, (files) => files.makeTempDirectoryScoped())
-
-const lasting = (kind: DatabaseKind) =>
-  Effect.gen(function* () {
-    const opened = yield* Context.get(yield* Layer.build(sourceLayer(kind)), DatabaseSource).open
-    return Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
-  })
 
 const kidOf = (pair: Keypair): string =>
   `did:web:pay.example#receipt-${createHash("sha256").update(pair.rawPublicKey()).digest("hex").slice(0, 16)}`

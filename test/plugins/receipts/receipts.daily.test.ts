@@ -3,7 +3,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Context, Effect, FileSystem, Layer } from "effect"
+import { Context, Effect, FileSystem } from "effect"
 import { Buffer } from "node:buffer"
 import { createHash } from "node:crypto"
 import { once } from "node:events"
@@ -14,8 +14,7 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { describe } from "vitest"
 import { type AccountChallenge, AccountChallenges } from "../../../kernel/accounts/AccountChallenges.ts"
-import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
-import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
+import { databaseKinds, lasting } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { freePort } from "../../support/freePort.ts"
@@ -28,12 +27,6 @@ const environment = {
 }
 const shop = { authorization: "Bearer shop-secret-0123456789" }
 const other = { authorization: "Bearer other-secret-01234567" }
-
-const lasting = (kind: DatabaseKind) =>
-  Effect.gen(function* () {
-    const opened = yield* Context.get(yield* Layer.build(sourceLayer(kind)), DatabaseSource).open
-    return Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
-  })
 
 const startLedger = startFacilitator({ closeMillis: 500, channels: 1, set: ["plugins=[ledger-local,x402-exact]"] })
 

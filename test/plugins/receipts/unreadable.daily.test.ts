@@ -2,10 +2,9 @@
 // in time, without those receipts, and later messages contain them once the table can be read again.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Fiber, Layer } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { describe } from "vitest"
-import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
-import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
+import { type DatabaseKind, databaseKinds, lasting } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import { startReceiver } from "../webhooks/receiver.ts"
@@ -19,13 +18,6 @@ const payments = 6
  * timeout, would take longer than this.
  */
 const millisMax = 4_000
-
-const lasting = (kind: DatabaseKind) =>
-  Effect.flatMap(Layer.build(sourceLayer(kind)), (context) =>
-    Effect.map(Context.get(context, DatabaseSource).open, (source) =>
-      Layer.succeed(DatabaseSource, { open: Effect.succeed(source) })
-    )
-  )
 
 /** A replica that did not settle the payments, which are an hour old, and its deliveries of them. */
 const startWorld = Effect.fnUntraced(function* (kind: DatabaseKind) {

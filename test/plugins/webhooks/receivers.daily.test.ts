@@ -3,11 +3,11 @@
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, Option } from "effect"
 import { describe } from "vitest"
-import { databaseKinds } from "../../support/databases.ts"
+import { databaseKinds, lasting } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import { Extensions } from "../../../kernel/payment/Extension.ts"
 import { startReceiver } from "./receiver.ts"
-import { environment, lasting, otherKey, paying, quick, receivers, secret, start, startLedger } from "./shop.ts"
+import { environment, otherKey, paying, quick, receivers, secret, start, startLedger } from "./shop.ts"
 
 describe.skipIf(!databaseKinds.includes("postgres"))("replicas with other receivers", () => {
   it.live(

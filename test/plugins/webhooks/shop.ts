@@ -1,9 +1,7 @@
 // Shared by the tests of webhooks: keys and secrets of a shop and of another caller, receivers as a setting, a
 // facilitator that notifies them, and payments through it.
 import { Keypair } from "@stellar/stellar-sdk"
-import { Context, Effect, Layer } from "effect"
-import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
-import { type DatabaseKind, sourceLayer } from "../../support/databases.ts"
+import { Effect } from "effect"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 
 export const key = "shop-secret-0123456789"
@@ -15,13 +13,6 @@ export const environment = {
   OTHER_HOOK: `retired-${secret},${secret}`,
   SPONSOR_SECRET: Keypair.random().secret()
 }
-/** A database that outlives facilitators. */
-export const lasting = (kind: DatabaseKind) =>
-  Effect.gen(function* () {
-    const opened = yield* Context.get(yield* Layer.build(sourceLayer(kind)), DatabaseSource).open
-    return Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
-  })
-
 export const startLedger = startFacilitator({
   closeMillis: 500,
   channels: 1,

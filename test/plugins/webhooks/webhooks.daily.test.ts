@@ -6,7 +6,7 @@ import { expect, it } from "@effect/vitest"
 import { Clock, Context, Effect } from "effect"
 import { createHmac } from "node:crypto"
 import { describe } from "vitest"
-import { databaseKinds } from "../../support/databases.ts"
+import { databaseKinds, lasting } from "../../support/databases.ts"
 import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { eventually } from "../../support/eventually.ts"
 import { freePort } from "../../support/freePort.ts"
@@ -17,7 +17,7 @@ import { Deliveries } from "../../../plugins/webhooks/Deliveries.ts"
 import { administration } from "../../../plugins/webhooks/plugin.ts"
 import { readRetryAfter } from "../../../plugins/webhooks/Sender.ts"
 import { startReceiver } from "./receiver.ts"
-import { environment, key, lasting, otherKey, paying, quick, receivers, secret, start, startLedger } from "./shop.ts"
+import { environment, key, otherKey, paying, quick, receivers, secret, start, startLedger } from "./shop.ts"
 
 describe.each(databaseKinds)("webhooks on %s", (kind) => {
   it.live(

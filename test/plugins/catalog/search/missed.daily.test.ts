@@ -5,13 +5,12 @@ import { Effect, Option } from "effect"
 import { describe } from "vitest"
 import { csvOf } from "../../../../kernel/http/csv.ts"
 import { keptWords } from "../../../../plugins/catalog/search/report/missedSearches.ts"
-import { databaseKinds, usualKind } from "../../../support/databases.ts"
+import { databaseKinds, lasting, usualKind } from "../../../support/databases.ts"
 import { type Answer, type Facilitator, startFacilitator } from "../../../support/facilitator.ts"
 import { eventually } from "../../../support/eventually.ts"
 import { ingest } from "../../../relevance/ingest.ts"
 import { fieldListings } from "./fieldListings.ts"
 import { call, connectHttp, startTools } from "../../mcp-tools/support.ts"
-import { lasting } from "../../webhooks/shop.ts"
 
 const [shop, ops] = ["shop-secret-0123456789", "operator-secret-012345"]
 const environment = { FACILITATOR_API_KEYS: `shop:${shop}`, OPERATOR_API_KEYS: `ops:${ops}` }
