@@ -1,6 +1,8 @@
+// The parts of a database server's URL that a log or a command may show: no user, password or parameters. Pure.
+
 /**
- * The parts of a server's URL that may be shown: no user, password or parameters. Undefined for an unreadable URL, and
- * for one whose password has an unencoded `/`, `?` or `#`: it ends the host, so the other parts contain the rest of it.
+ * Undefined for an unreadable URL, and for one whose password has an unencoded `/`, `?` or `#`: it ends the host, so
+ * the other parts contain the rest of it.
  */
 export const readServerUrl = (text: string) => {
   if (!URL.canParse(text)) return undefined
